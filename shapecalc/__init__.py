@@ -259,7 +259,7 @@ def depth_to_space(input: DimsLike, block: int, *, mode: str | None = None, **op
 def space_to_depth(input: DimsLike, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Move spatial blocks of `block` rows and columns into channels.
 
-    `mode` is DCR or CRD; only ONNX has this option, since opset 28. Options: `dialect`, `opset`, `dtype`, `where`.
+    `mode` is DCR or CRD; this option requires ONNX opset 28 or later. Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX SpaceToDepth, torch.pixel_unshuffle. Raises `ShapeError`.
 
     >>> space_to_depth((1, 2, 4, 6), 2).output
@@ -747,8 +747,8 @@ def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] |
     """Decide whether two chains are the same function of their input.
 
     The result may depend on conditions on the sizes. A chain is a result of `chain` or a string. If the second string
-    starts with `|`, its input is the input of the first chain. A string without stages is the identity. `where` maps
-    names in strings to sizes. Raises `ShapeError`.
+    starts with `|`, the second chain has the input of the first chain. A string without stages is the identity. `where`
+    maps names in strings to sizes. Raises `ShapeError`.
 
     The truth value of the result is True if the chains are the same for all sizes, and False if they differ. If the
     result depends on conditions or is undecided, `bool` raises `TypeError`. In this case, read the attribute `verdict`.

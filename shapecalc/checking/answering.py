@@ -125,7 +125,7 @@ def _has_expected_results(answer: Trace | Chain, expected: Expectation) -> bool:
 def describe_output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
     """Describe the difference between an output and the expected output.
 
-    Returns None if they are equal, or if the expectation contains no output.
+    Returns None if there is no difference, or if the expectation contains no output.
     """
     return None if expected.output is None else pattern_mismatch(expected.output, answer, expected.fixed_names)
 
@@ -133,8 +133,8 @@ def describe_output_mismatch(expected: Expectation, answer: Trace | Chain) -> st
 def describe_equivalence(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
     """Return the verdict on the equivalence of an answer and a chain.
 
-    `options` are the default options of the stages in the chain. If the chain starts with `|`, its input is the input
-    of the answer.
+    `options` are the default options of the stages in the chain. A chain that starts with `|` has the input of the
+    answer.
 
     >>> import shapecalc as sc
     >>> describe_equivalence("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))

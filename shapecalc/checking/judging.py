@@ -160,8 +160,8 @@ class CaseResult(Record):
     def as_text(self, file: str, *, github: bool) -> str:
         """Return the text that is printed for the line.
 
-        For a case without an expectation, the text is the answer. For an error, it is the error message. GitHub
-        executes lines that start with `::`, so `./` is prepended to such a file name.
+        For a case without an expectation, the text is the answer. For an error, the text is the error message. GitHub
+        executes lines that start with `::`. Therefore, `./` is prepended to a file name that starts with `::`.
         """
         has_output = self.passed is None and self.answer and self.answer.output is not None
         text = f"{answer_as_expectation(self.answer)}\n" if has_output and self.answer else ""
@@ -247,7 +247,7 @@ class BlockResult(Record):
 def check_block(block: Block, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> BlockResult:
     """Check the lines of a block.
 
-    `defaults` are the defaults at its first line.
+    `defaults` are the defaults that apply to the first line.
     """
     checker = _BlockChecker(file, options, defaults)
     updated_text = None

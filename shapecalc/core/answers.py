@@ -174,7 +174,7 @@ class Step(Record):
     facts: FrozenDict = EMPTY_DICT
     """Additional values for the text of the explanation, keyed by name."""
     alternatives: Conditions = ()
-    """Alternative conditions. Under each of them, the output is different."""
+    """Conditions under which the op has a different output."""
 
     @property
     def name(self) -> str:
@@ -221,7 +221,7 @@ class Stage(Record):
 
     kind: StageKind
     label: str
-    """The name of the op. For a stage of a composite op, the name of its argument."""
+    """The name of the op. In a composite op, the name of the argument that requests this stage."""
     argument: str
     """The name of the argument that requests this stage."""
     before: Shape
@@ -285,12 +285,15 @@ class StageBuilder:
         return (Stage(self.kind, self.label, self.argument, self.before, self.requested, self.explain, after, move),)
 
     def add_explanation(self, explain: Callable[[Stage], Iterable[Step]]) -> None:
-        """Add an explanation function; its steps follow the steps of the earlier functions."""
+        """Add a function that computes further steps.
+
+        These steps follow the steps of the earlier functions.
+        """
         earlier = self.explain
         self.explain = lambda stage: (*earlier(stage), *explain(stage))
 
     def finish(self, move: Move) -> Stages:
-        """Return the stage with its move, as a tuple of one stage."""
+        """Finish the stage, and return it in a tuple."""
         return self._build(move.output_shape(self.before), move)
 
 
@@ -508,7 +511,7 @@ class Answer(Record):
 
 
 class Trace(Answer):
-    """A request, its stages with their steps, and the output or the problem."""
+    """A request with its stages, and its output or problem."""
 
     request: Request
     version: int | None = None
@@ -527,8 +530,8 @@ class Trace(Answer):
     extras: lazy[Mapping[str, Any]] = lazy(default=EMPTY_DICT)
     """The additional results of the op, keyed by name; most ops have none.
 
-    For a split, `outputs` contains the shapes of all parts. For a pattern, `inferred` contains the inferred lengths of
-    its axes.
+    For a split, `outputs` contains the shapes of all parts. For a pattern, `inferred` contains the inferred axis
+    lengths.
     """
     assumes: lazy[Names] = lazy(default=())
     """The names of the sizes that the answer assumes to be nonzero."""
@@ -658,7 +661,8 @@ def compute_stage_origins(shape: Shape, stages: Stages, output: Shape, condition
     if ShapeVector in kinds:
         return (None,) * len(output)
     if kinds & {Combine, Pad}:
-        from shapecalc.core.origins import compute_multi_operand_origins  # imported here because it is rarely needed
+        # imported here because few requests have several operands
+        from shapecalc.core.origins import compute_multi_operand_origins
 
         def segment_origins(before: Shape, start: int, end: int) -> Origins:
             return _compute_single_operand_origins(before, finished[start:end], moves[start:end], conditions)
@@ -678,7 +682,7 @@ def _compute_single_operand_origins(
 
 
 def _map_unit_axes(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
-    """Map the output axes of size 1 to their input axes of size 1.
+    """Map output axes of size 1 to input axes of size 1.
 
     `solved` maps names to the values that the conditions determine.
     """

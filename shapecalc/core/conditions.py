@@ -42,7 +42,7 @@ WORK_PER_CONDITION = 50
 MAX_COEFFICIENT_BITS = 4096
 """The maximum size of a coefficient: the bits of its numerator plus the bits of its denominator."""
 MAX_PRIME_ASSIGNMENTS = 100
-"""The maximum number of `!=` conditions that the solver decides by assigning primes to them."""
+"""The maximum number of `!=` conditions that the solver decides by assigning primes."""
 RELATION_PRIORITY = "==", "%", "!=", ">="
 """The relations in descending priority. Redundant `>=` conditions are dropped first."""
 AUXILIARY_PREFIX = "~"
@@ -602,7 +602,7 @@ def _condition_names(conditions: Iterable[Condition]) -> tuple[str, ...]:
 
 
 def _drop_implied(group: list[Condition], work: WorkBudget) -> list[Condition]:
-    """Drop the conditions of a group that its other conditions imply.
+    """Drop the conditions that the other conditions of the group imply.
 
     Raises `Unsatisfiable` if no sizes satisfy all conditions.
     """
@@ -742,7 +742,7 @@ def _inverse(ratio: dims.Monomial) -> dims.Monomial:
 
 
 def _implies_all_ones(ratio: dims.Monomial) -> bool:
-    """Return whether `ratio == 1` implies that every name in it is 1."""
+    """Return whether `ratio == 1` implies that all names in `ratio` are 1."""
     signs = {power > 0 for _, power in ratio.powers}
     return ratio.numerator == ratio.denominator and len(signs) == 1 and not _has_auxiliary_unknown(ratio)
 
@@ -802,7 +802,7 @@ def add_inequality(inequalities: Inequalities, coefficients: Iterable[tuple[str,
 def has_solution(inequalities: Inequalities, work: WorkBudget) -> bool:
     """Return whether inequalities may have an integer solution.
 
-    Returns False only if they provably have none. Raises `Undecided` if the work exceeds its limit.
+    Returns False only if it is proven that there is no solution. Raises `Undecided` if the work exceeds its limit.
 
     >>> at_least_two, below_two = {(("N", 1),): -2}, {(("N", -1),): 1}
     >>> has_solution(at_least_two, WorkBudget()), has_solution({**at_least_two, **below_two}, WorkBudget())

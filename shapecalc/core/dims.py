@@ -333,7 +333,7 @@ def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
 
     Trial division finds the primes below 2**16. The remaining cofactor is returned as one factor or as a perfect power,
     so the last factor may be composite. A cofactor below 2**48 has at most two prime factors. A cofactor below 2**80
-    has at most four prime factors. Unless it is a perfect power, one of the four occurs exactly once.
+    has at most four prime factors. One of these factors occurs exactly once unless the cofactor is a perfect power.
 
     >>> prime_powers(360)
     ((2, 3), (3, 2), (5, 1))

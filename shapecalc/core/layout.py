@@ -72,7 +72,7 @@ class Atom(Record):
     """A part of an axis: `size` elements that are `stride` apart in a flat index."""
 
     __slots__ = ("_hash",)
-    """The cached hash, because nested base tensors are slow to hash. The hash is not pickled."""
+    """The hash is cached, because nested base tensors are slow to hash. It is not pickled."""
 
     size: Dim
     stride: Dim
@@ -259,7 +259,7 @@ class _AtomSplitter:
     def _fill_dim(self, rest: Dim) -> None:
         """Add the next atom or its outer part to the current dim.
 
-        `rest` is the quotient of the current dim and the atoms that are already in it.
+        `rest` is the factor of the current dim that has no atoms yet.
         """
         size = self.remaining_atoms[-1].size
         if rest == size or self.assumptions.divides(size, rest):
@@ -403,8 +403,8 @@ class View(Record):
     offset: Sum = ()
     """The lowest flat input index that a strided view reads, as the terms of a sum.
 
-    Forward atoms read it at their first index, and reversed atoms at their last index. In contrast, `first_index` is
-    the flat index at which all atoms have index 0.
+    At this index, forward atoms have index 0, and reversed atoms have their last index. At `first_index`, all atoms
+    have index 0.
     """
     fixed: frozenset[IndexSpace] = frozenset()
     """The index spaces of the atoms that a slice reduced to one index."""

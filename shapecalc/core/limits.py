@@ -1,7 +1,7 @@
 """The limits on the size and the work of one request.
 
 The limits count work instead of time, so they are the same on all machines. If a limit is exceeded, the error message
-contains its name. The page `shapecalc help limits` lists all limits.
+contains the name of the limit. The page `shapecalc help limits` lists all limits.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class Combine(ShapedMove):
 
 
 CONSTANT, REFLECT, SYMMETRIC, EDGE, WRAP = "constant", "reflect", "symmetric", "edge", "wrap"
-"""The padding modes, with the names that NumPy gives them."""
+"""The padding modes, with their NumPy names."""
 
 
 def pad_source_index(mode: str, index: Any, size: int) -> Any:

@@ -120,9 +120,9 @@ Origins = tuple[Origin | None, ...]
 
 
 GROUP_VERBS = ("stays", "splits into"), ("merge into", "split and merge into")
-"""The verbs for groups. The first index states whether a group has several input axes, the second whether it has
-several
-output axes.
+"""The verbs for groups. The first index states whether a group has several input axes, and the second index states
+whether
+it has several output axes.
 """
 
 
@@ -162,17 +162,17 @@ def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: 
             while others and isinstance(last := others[-1], Permute):
                 axes, others = tuple([last.axes[axis] for axis in axes]), others[:-1]
             ones = tuple([(axes[out], axis) for out, axis in unit_axes])
-            inner = _compute_kept_origins(layout.MoveChain(moves.input, others), conditions, ones)
+            inner = _compute_cached_origins(layout.MoveChain(moves.input, others), conditions, ones)
             return tuple([inner[axis] for axis in axes])
         case (Permute(axes=axes) as permute, Reshape() as reshape) if 0 not in moves.dims:
             ones = tuple([(out, axes.index(axis)) for out, axis in unit_axes])
             permuted = layout.MoveChain(permute.output_shape(moves.input), (reshape,))
-            inner = _compute_kept_origins(permuted, conditions, ones)
+            inner = _compute_cached_origins(permuted, conditions, ones)
             return tuple([_rename_axes(origin or (), axes) for origin in inner])
     return _analyze_origins(moves, conditions, dict(unit_axes))
 
 
-_compute_kept_origins = lru_cache(maxsize=64)(compute_origins)
+_compute_cached_origins = lru_cache(maxsize=64)(compute_origins)
 """`compute_origins` with a cache, because the prefixes and the stages of a chain share moves."""
 
 
@@ -456,7 +456,10 @@ class _IndexSet(Record):
 
     @property
     def extent(self) -> int:
-        """The difference of the largest and the smallest index, or 0 if it is symbolic."""
+        """The range of the indices, or 0 if one of them is symbolic.
+
+        The range is the largest index minus the smallest index.
+        """
         numbers = self.as_numbers
         return sum([(size - 1) * stride for size, stride in numbers[1]]) if numbers else 0
 
@@ -622,7 +625,7 @@ class _OriginAnalysis:
     def _find_axes_along_stride(self, stride: Dim) -> list[int]:
         """Return the axes that steps of `stride` may traverse, the innermost first.
 
-        If an axis has this stride, it is the innermost axis.
+        An axis with this stride is the innermost axis.
         """
         index = self.axis_index_by_stride.get(stride)
         if index is None:

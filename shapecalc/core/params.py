@@ -147,9 +147,8 @@ class Param(TableRow):
 def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -> tuple[int, ...]:
     """Return the axes of `shape` with these dims.
 
-    For example, the dims N,H,W,C are the axes 0,2,3,1 of the shape N,C,H,W. `value` is the unparsed argument; an error
-    contains the span of its dim in this text. Raises `ShapeError` (usage) for a dim that does not match exactly one
-    axis.
+    For example, the dims N,H,W,C are the axes 0,2,3,1 of the shape N,C,H,W. `value` is the unparsed argument, which
+    determines the span in an error. Raises `ShapeError` (usage) for a dim that does not match exactly one axis.
 
     >>> from shapecalc.core.text import parse_dims
     >>> find_axes_by_dims(parse_dims("N,H,W,3"), parse_dims("N,3,H,W"), None, "perm")

@@ -293,7 +293,7 @@ def make_request(
 def _add_input_dtype(op: Op, word: str, options: Options) -> Options:
     """Add the element type in the input text to the options.
 
-    Raises `ShapeError` (usage) if the options contradict it.
+    Raises `ShapeError` (usage) if the options contain a different element type.
     """
     dialect, _ = select_operator(op, options.get("dialect"))
     dtype, stated = parse_printed_element_type(word, dialect), options.get("dtype")

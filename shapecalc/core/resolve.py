@@ -286,9 +286,10 @@ def _compute_result_sizes(requests: Sequence[Request], sizes: Mapping[str, int])
 
 
 def _resolve_next_input(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
-    """Return the input of the next stage if its permutation names dims, else ().
+    """Return the input shape that the permutation of the next stage requires.
 
-    Raises `ShapeError` (usage) if an earlier stage is refused, because the input is then unknown.
+    Returns () if the permutation contains no names of dims. Raises `ShapeError` (usage) if an earlier stage is refused,
+    because the input is then unknown.
     """
     from shapecalc.core.requests import has_named_axes  # imported here because only chains need it
 

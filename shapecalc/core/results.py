@@ -178,7 +178,7 @@ def substitute_results(shape: Shape, results: Mapping[str, SizeExpression], size
 
 
 def sizes_with_results(results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return `sizes` and the sizes of all results that they determine.
+    """Return `sizes` and the sizes of the results that `sizes` determines.
 
     If `sizes` contains the name of a result, this size is ignored. Raises `ZeroDivisionError` if the size of a divisor
     is 0.

@@ -114,7 +114,7 @@ class ShapeFormat(Record):
     """The regular expression. A dot also matches line ends."""
     examples: tuple[PrintedShape, ...]
     has_generic_type: bool = False
-    """Whether the format has generic element types, such as Float without a number of bits."""
+    """Whether the element types are generic, such as Float, and specify no number of bits."""
     needs_type: bool = True
     """Whether the format matches only known element types."""
     without_brackets: bool = False

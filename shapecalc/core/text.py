@@ -44,9 +44,7 @@ UNPRINTABLE_CODES = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x20
 """Code points of characters that change the direction or the line breaks of a text."""
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
 SPECIAL = frozenset("[](){}<>:='\"%!|")
-"""Characters that cannot be in a dim. If a text contains one of them, it is matched with the formats of
-`core.spellings`.
-"""
+"""Characters that cannot be in a dim. A text with one of them is matched with the formats of `core.spellings`."""
 UNKNOWN_WORDS = ("?", "None")
 """The spellings of an unknown size."""
 INPUT_UNKNOWNS = ("-1", "_")
@@ -565,9 +563,9 @@ def _product_notes(scanned: ScannedShape, shape: Shape) -> list[str]:
 
 
 def argument_notes(text: str, argument: str, *, is_tensor: bool) -> tuple[str, ...]:
-    """Return notes on the text of a shape in an argument.
+    """Return notes on a shape in an argument.
 
-    If `is_tensor` is True, the text is the shape of a tensor, in which -1 is an unknown size.
+    If `is_tensor` is True, it is the shape of a tensor, in which -1 is an unknown size.
 
     >>> argument_notes("float32[-1,3]", "operands", is_tensor=True)
     ('-1 is an unknown size here, as ? is', 'the element type float32 of operands was not used')
@@ -810,9 +808,9 @@ def _make_product_dim(
 
 
 def _split_factors(token: Token) -> list[tuple[bool, Token]]:
-    """Split a product into factors.
+    """Split a product into pairs of a flag and a factor.
 
-    The flag of a factor is True if the factor is a divisor.
+    The flag is True for a divisor.
     """
     factors, divides, start = [], False, 0
     for offset, char in enumerate(f"{token.text}*"):

@@ -47,7 +47,7 @@ HEAD_TIMEOUT = 5
 ACCEPT_BATCH = 8
 """The maximum number of connections that the event loop accepts at once."""
 AUTHENTICATED, IN_SESSION = 1, 2
-"""The states of a connection: it has sent a request with a valid token, or it has a running session.
+"""The states of a connection: authenticated by a valid token, or in a running session.
 
 The initial state is 0.
 """

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
 RefusalCheck: TypeAlias = "Callable[..., ShapeError | None]"
-"""A check with the signature of `Op.resolve`; it returns an error or None."""
+"""A function with the parameters of `Op.resolve` that returns the error for a refused request, or None."""
 EndCounts: TypeAlias = "tuple[int, int]"
-"""The number of dims at the start of a shape, and the number of dims at its end."""
+"""The number of dims at the start and the number of dims at the end of a shape."""
 
 
 class ZeroMeaning(Choice):
@@ -46,7 +46,7 @@ class InferMarker(Choice):
 
 
 class ZeroWithInferPolicy(Choice):
-    """Whether a requested shape may contain both a literal 0 and -1."""
+    """The policy for a requested shape that contains both a literal 0 and -1."""
 
     ALLOWED = "yes"
     REFUSED = "no"
@@ -98,7 +98,7 @@ class Operator(TableRow):
     versions: Mapping[int, frozenset[str]] = NO_VERSIONS
     """The accepted element types of each version; empty if the operator has no versions."""
     params_since: Mapping[str, int | None] = EMPTY_DICT
-    """For each parameter, the first operator version that has it, or None if no version has it.
+    """For each parameter, the first operator version that has the parameter, or None if there is no such version.
 
     If the version of a request lacks the parameter, a rule refuses the request. If no version has the parameter, the
     request is a usage error.
@@ -106,7 +106,7 @@ class Operator(TableRow):
     missing_types: frozenset[str] = frozenset()
     """The element types in `Dialect.types` that this unversioned operator refuses."""
     required_since: Mapping[str, int] = EMPTY_DICT
-    """For an optional parameter of the op, the first operator version that requires it."""
+    """For each optional parameter of the op, the first operator version that requires the parameter."""
     params: tuple[Param, ...] = ()
     """Additional parameters of the operator, besides the parameters of the op."""
     resolve: Callable[..., Stages | None] | None = None
@@ -490,7 +490,7 @@ class Target:
         self.dims = [*target]
         """The requested dims. A resolved dim replaces a 0, and 1 replaces -1 until the -1 is inferred."""
         self.copied: dict[int, int] = {}
-        """A mapping from the index of each copying 0 to the input axis that it copies."""
+        """A mapping from the index of each copying 0 to the copied input axis."""
         self.reached = 0
         """The number of dims that were resolved before an error."""
         self.infer_index: int | None = None

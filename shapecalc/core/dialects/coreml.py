@@ -44,16 +44,19 @@ def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
 
 
 def _reshape_from_right(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
-    """Resolve a reshape in which a 0 copies the dim at its index from the right.
+    """Resolve a reshape in which zeros copy dims counted from the right.
 
-    Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError` (rank-limit), and the
-    errors of `Target.resolve`.
+    A 0 copies the input dim with the same index from the right. Source: MIL reshape of iOS 17 ("counting from the
+    rightmost element"). Raises `ShapeError` (rank-limit), and the errors of `Target.resolve`.
     """
     return base.resolve_target(RightAlignedTarget(shape, target), target, rules.dialect)
 
 
 class RightAlignedTarget(base.Target):
-    """A requested shape in which a 0 copies the dim at its index from the right."""
+    """A requested shape in which zeros copy dims counted from the right.
+
+    A 0 copies the input dim with the same index from the right.
+    """
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
 """MXNet: reshape accepts the special values 0, -1, -2, -3 and -4.
 
 The entries of the target are resolved in order, while a cursor moves over the input dims. The rules follow the
-documentation of `NDArray.reshape`. Where the library behaves differently, they follow the library. Operators do not
-accept scalars or empty arrays.
+documentation of `NDArray.reshape` unless the library behaves differently. Operators do not accept scalars or empty
+arrays.
 """
 
 from __future__ import annotations

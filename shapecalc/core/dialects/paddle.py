@@ -1,6 +1,7 @@
-"""PaddlePaddle: a 0 in reshape copies a dim; for an empty tensor, it is a size.
+"""PaddlePaddle: a 0 in reshape copies a dim, except for empty tensors.
 
-unsqueeze inserts one axis at a time, so each axis is an index of the intermediate shape.
+In a reshape of an empty tensor, a 0 is a size. unsqueeze inserts one axis at a time, so each axis is an index of the
+intermediate shape.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SignatureArgument(Record):
-    """An argument of a framework call, with the op parameter that it sets."""
+    """An argument of a framework call, and the op parameter that the argument sets."""
 
     names: tuple[str, ...]
     """The names of the argument in different framework versions, with the usual name first."""

@@ -92,7 +92,7 @@ def _sum_dims(rules: Setting, axis: int, operands: Sequence[Operand]) -> Resolve
 def require_equal_dims(
     axis: int, operands: Sequence[Operand], requirement: str = "only the axis may differ"
 ) -> ResolvedDim:
-    """Return the common dim of all operands on an axis, with its conditions.
+    """Return the dim that all operands share on an axis, with the conditions.
 
     `requirement` is the last part of the error message. Raises `ShapeError` (dims-differ) if the dims are never equal.
     """

@@ -47,10 +47,10 @@ def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> S
     """Multiply the matrices of two operands.
 
     Batch dims broadcast. The product sums over the last axis of the first operand and the second to last axis of the
-    second operand. A vector is a row if it is the first operand, and a column if it is the second. The output omits the
-    added dim of 1. Source: numpy.matmul, ONNX MatMul ("matrix product that behaves like numpy.matmul"), torch.matmul,
-    TensorRT MatrixMultiply (no vectors). Raises `ShapeError` (inner-differs, not-broadcastable, ranks-differ or
-    overflow).
+    second operand. A vector is a row if it is the first operand, and a column if it is the second. The dim of 1 that is
+    added to a vector is not in the output. Source: numpy.matmul, ONNX MatMul ("matrix product that behaves like
+    numpy.matmul"), torch.matmul, TensorRT MatrixMultiply (no vectors). Raises `ShapeError` (inner-differs,
+    not-broadcastable, ranks-differ or overflow).
     """
     with StageBuilder(StageKind.PRODUCT, "matmul", "operands", shape) as stage:
         ordered = joint.number_operands(shape, operands)

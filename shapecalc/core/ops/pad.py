@@ -189,9 +189,9 @@ def pad(
 
     Without `axes`, all axes are padded. `padding` contains the number of elements at the start of each axis, followed
     by the number at the end of each axis. Negative numbers remove elements. In mode `constant`, the new elements have
-    the value `fill`, by default 0. In other modes, they repeat input elements. Source: ONNX Pad ("x1_begin, x2_begin,
-    ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad. Raises `ShapeError` (window-values, nothing-left,
-    axis-out-of-range, repeated-axis, overflow, mode-unsupported or padding-limit).
+    the value `fill`, by default 0. In other modes, the new elements repeat input elements. Source: ONNX Pad ("x1_begin,
+    x2_begin, ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad. Raises `ShapeError` (window-values,
+    nothing-left, axis-out-of-range, repeated-axis, overflow, mode-unsupported or padding-limit).
     """
     with StageBuilder(StageKind.LENGTHEN, "pad", "padding", shape) as stage:
         semantics = PAD_SEMANTICS.for_dialect(rules.dialect)

@@ -117,7 +117,7 @@ class PoolSemantics(Record):
     average_rank_within: int | None = None
     """The number of spatial dims for which the kernel of an average pool must fit into the unpadded input, or None."""
     counts_padding: bool = False
-    """Whether an average pool counts padding elements as zeros by default."""
+    """Whether an average pool includes the zeros of the padding by default."""
 
 
 POOL_SEMANTICS = DialectTable(

@@ -143,7 +143,7 @@ def split(
 def _missing_parts_error(shape: Shape, rules: Setting, axis: int) -> ShapeError:
     """Return the error for a split without the number or the sizes of its parts.
 
-    If `axis` is out of range, the hint assumes that it is the size argument of `torch.split`.
+    If `axis` is out of range, the hint assumes that `axis` is the size argument of `torch.split`.
     """
     needed = (
         "PARTS, --sizes or --size" if SPLIT_SEMANTICS.for_dialect(rules.dialect).splits_by_size else "PARTS or --sizes"

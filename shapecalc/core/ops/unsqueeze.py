@@ -50,9 +50,9 @@ def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
 def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
     """Map the output axis of each new dim to its index in `axes`.
 
-    OpenVINO drops repeated axes (measured). It drops equal values before it computes the output rank. It drops
-    different values of the same axis, such as 0 and -3, later, which reduces the rank. An axis that equals the reduced
-    rank then becomes the last axis, and a larger axis is refused.
+    OpenVINO drops repeated axes (measured). Equal values are dropped before the output rank is computed. Different
+    values of the same axis, such as 0 and -3, are dropped afterwards, which reduces the rank. An axis that equals the
+    reduced rank then becomes the last axis, and a larger axis is refused.
     """
     repeats = UNSQUEEZE_SEMANTICS.for_dialect(rules.dialect).unsqueeze_repeats
     count = len(axes) if repeats is RepeatedAxesPolicy.REFUSED else len({*axes})

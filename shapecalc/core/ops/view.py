@@ -132,7 +132,7 @@ def _format_conflict(conflict: StrideConflict, shape: Shape, strides: Shape) -> 
 def add_input_strides(request: Request, traces: Sequence[Trace]) -> Request:
     """Add the output strides of `traces` to a view request.
 
-    If the request already contains strides, it is unchanged.
+    A request that already contains strides is unchanged.
     """
     strides = request.arguments.get("strides") or strides_after_traces(traces)
     return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})

@@ -779,7 +779,9 @@ def fix_report_lines(
     lines += [f"stays   {_fixed_batch_input_text(input, report)}" for input in report.stays]
     gaining = [reports.node_name(item.node) for item, fix in fix_result.mended if fix.gains_axis]
     gains = [f"gains   {name}  keeps the batch axis at {report.batch} = 1: the output gains it" for name in gaining]
-    proofs = [_proof_line(fix_result)] if static is None else [_proof_line(replace(fix_result, path=None))]
+    proofs = [_proof_line(fix_result if static is None else replace(fix_result, path=None))]
+    if static is not None and (static.proved, static.why) == (fix_result.proved, fix_result.why):
+        proofs = []  # the line of the static model says the same
     return [*[escape_line(line) for line in [*gains, *lines, *proofs]], *([static_line(static)] if static else [])]
 
 

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from tempfile import mkstemp
 from typing import Any
 
+from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.engine.atomic_files import atomic_file
-from shapecalc.models.file import Model, ValueInfo, read_model
+from shapecalc.models.file import Model, ValueInfo, build_model, read_model
+from shapecalc.models.free_dims import InputChoice, Lane
 from shapecalc.models.judge import JudgedModel
+from shapecalc.models.propagate import BatchTracker
 from shapecalc.models.prove import Proof, ProofCheck
 from shapecalc.models.report import Report
 from shapecalc.models.verdicts import NodeFix
-from shapecalc.models.write import check_output_path, prove_equivalence, serialize_model, write_fixed_model
+from shapecalc.models.walk import walk_model
+from shapecalc.models.write import (
+    check_output_path,
+    prove_equivalence,
+    serialize_model,
+    update_declarations,
+    write_fixed_model,
+)
 
 
 class StaticModel(Record):
@@ -44,18 +54,12 @@ def write_static_model(
     otherwise. Raises `ShapeError` (usage) unless `sizes` has exactly the names of the free dims of the inputs, and
     `ShapeError` (file) if a file is not usable. Raises `OSError` if the file cannot be written.
     """
-    shapes = {value.name: _static_shape(value, sizes) for value in model.inputs}
-    names = {dim for value in model.inputs for dim in value.dims or () if isinstance(dim, str)}
-    for name in sizes:
-        if name not in names:
-            known = escape_unprintable(", ".join(sorted(names))) or "no named dim"
-            raise usage_error(
-                f"no free dim is called {escape_unprintable(truncate(name))}", f"it has {known}", argument="static"
-            )
+    shapes = _static_shapes(model.inputs, sizes)
     check_output_path(model, output_path)
     proto = deepcopy(model.proto)
     for value in iter_value_infos(proto.graph):
         _set_dim_sizes(value, sizes)
+    _declare_computed_sizes(proto, model, [*shapes.values()])
     proof = Proof(None, "nobody asked for it")
     task = {
         "model": str(model.path.resolve()),
@@ -98,7 +102,13 @@ def write_static_fixed_model(
     model with the fixed model. Returns the report with the fix result, and the static model, or None if the fixed model
     was not written. The arguments and exceptions are those of `write_fixed_model` and `write_static_model`.
     """
-    check_output_path(judged_model.walk.model, output_path)
+    walk = judged_model.walk
+    freed = deepcopy(walk.model.proto)
+    update_declarations(freed, walk)
+    if edit is not None:
+        edit(freed)
+    _static_shapes(build_model(freed, walk.model.path, walk.model.payloads).inputs, sizes)
+    check_output_path(walk.model, output_path)
     if output_path.exists() and not force:
         raise FileExistsError(output_path)
     with _intermediate_path(output_path) as path:
@@ -125,6 +135,22 @@ def _intermediate_path(output_path: Path) -> Iterator[Path]:
         Path(name).unlink(missing_ok=True)
 
 
+def _static_shapes(inputs: Sequence[ValueInfo], sizes: Mapping[str, int]) -> dict[str, list[int]]:
+    """Return the shape of each input at given sizes, by name.
+
+    Raises `ShapeError` (usage) unless `sizes` has exactly the names of the free dims.
+    """
+    shapes = {value.name: _static_shape(value, sizes) for value in inputs}
+    names = {dim for value in inputs for dim in value.dims or () if isinstance(dim, str)}
+    for name in sizes:
+        if name not in names:
+            known = escape_unprintable(", ".join(sorted(names))) or "no named dim"
+            raise usage_error(
+                f"no free dim is called {escape_unprintable(truncate(name))}", f"it has {known}", argument="static"
+            )
+    return shapes
+
+
 def _static_shape(value: ValueInfo, sizes: Mapping[str, int]) -> list[int]:
     """Return the shape of an input at given sizes.
 
@@ -141,6 +167,23 @@ def _static_shape(value: ValueInfo, sizes: Mapping[str, int]) -> list[int]:
             raise usage_error(f"{shown} has no size", argument="static")
         shape.append(size)
     return shape
+
+
+def _declare_computed_sizes(proto: Any, model: Model, input_shapes: Sequence[Sequence[int]]) -> None:
+    """Declare the sizes of dims that follow from the input shapes, in the ModelProto of a model."""
+    lane = Lane(1, EMPTY_DICT, judged=True)
+    walk = walk_model(model, InputChoice("", None, tuple(map(tuple, input_shapes)), (lane,)), BatchTracker())
+    numbers = {model.names[number]: number for node in model.graph.nodes for number in node.outputs}
+    for value in (*proto.graph.output, *proto.graph.value_info):
+        shape = walk.shapes_of(numbers[value.name])[0] if value.name in numbers else None
+        tensor = value.type.tensor_type
+        if shape is None or not value.type.HasField("tensor_type"):
+            continue
+        for _ in () if tensor.HasField("shape") else shape:
+            tensor.shape.dim.add()
+        for dim, size in zip(tensor.shape.dim, shape, strict=False):
+            if len(tensor.shape.dim) == len(shape) and not dim.HasField("dim_value"):
+                dim.dim_value = size
 
 
 def iter_value_infos(graph: Any) -> Iterator[Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+from shapecalc.models import write
 from tests.models.judging import with_shapes
 from tests.models.samples import dims_of, run
 from tests.models.text import model
@@ -119,6 +120,7 @@ def test_static_of_the_fixed_model(save, shapecalc, tmp_path):
     assert static.endswith(f"Wrote {out}")
     written = onnx.load(out)
     assert dims_of(written.graph.input[0]) == (8, 6, 3, 4)
+    assert dims_of(written.graph.output[0]) == (8, 6, 12)
     x = np.random.default_rng(1).normal(size=(8, 6, 3, 4)).astype("f")
     assert np.array_equal(run(written, {"x": x})[0], x.reshape(8, 6, 12))
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["m.onnx", "static.onnx"]
@@ -128,6 +130,14 @@ def test_static_of_the_fixed_model(save, shapecalc, tmp_path):
     assert (report["static"]["proved"], report["static"]["sizes"]) == (True, {"N": 8, "H": 3})
     renamed = shapecalc(*words[:4], "batch=2,H=3", "--rename", "x:0=batch", "-o", str(out), "--force")
     assert (renamed.code, dims_of(onnx.load(out).graph.input[0])) == (0, (2, 6, 3, 4))
+
+
+def test_static_sizes_are_checked_before_the_proof(save, shapecalc, tmp_path, monkeypatch):
+    monkeypatch.setattr(write, "prove_model", lambda *_: pytest.fail("the model is proved"))
+    words = ("model", save(FAILING), "--fix", "--static")
+    assert shapecalc(*words, "N=8,K=3", "-o", str(tmp_path / "static.onnx")).code == 2
+    result = shapecalc(*words, "N=8,H=3", "--no-prove", "-o", str(tmp_path / "static.onnx"))
+    assert (result.code, result.out.count("not proved")) == (0, 1)
 
 
 def test_static_of_a_model_that_is_not_all_fixed(save, shapecalc, tmp_path):

@@ -255,12 +255,12 @@ def einsum_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index:
 def recurrent_axis_rule(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
     """Map the batch axis of an LSTM, GRU or RNN input to the output.
 
-    The batch is the first axis if the attribute `layout` is 1.
+    The batch is the first axis if the attribute `layout` is 1. The operator mixes the other axes of the sequences.
     """
     first = bool(node.attributes.get("layout", 0))
     batch_axes = {0: 0 if first else 1, 4: 0, 5: 0 if first else 1, 6: 0 if first else 1}
     if batch_axes.get(input_index) != axis:
-        return None
+        return None if input_index else MIXES
     return 0 if first else 2 if output_index == 0 else 1
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.dims import IntTuple
+from shapecalc.models.axis_rules import MIXES, AxisRule
 from shapecalc.models.batch_axis import (
     MAX_AXIS_LENGTH,
     BatchAxis,
@@ -81,6 +82,23 @@ def dynamic_quantization_mark_rule(node: LaneNode, output_index: int) -> BatchMa
     The scale of the output depends on all samples. Source: the ONNX operator DynamicQuantizeLinear.
     """
     return MixedSamples("takes one scale for all samples", intended=None if output_index else node.marks[0])
+
+
+def make_dynamic_quantization_rule(axis_rule: AxisRule) -> MarkRule:
+    """Return the mark rule of an operator that quantizes its first input with one scale for all samples.
+
+    `axis_rule` is the axis rule of the operator without quantization. Source: ContribOperators.md of ONNX Runtime.
+    """
+
+    def rule(node: LaneNode, output_index: int) -> BatchMark:
+        mark = node.marks[0]
+        axis = axis_rule(node, 0, mark.axis, output_index) if isinstance(mark, BatchAxis) else None
+        if not isinstance(mark, BatchAxis) or axis is None or any(node.marks[1:]):
+            return LostBatch(f"{node.op} may read several samples at once")
+        intended = None if axis == MIXES else BatchAxis(axis, mark.inner)
+        return MixedSamples("takes one scale for all samples", intended=intended)
+
+    return rule
 
 
 def quantized_concat_mark_rule(node: LaneNode, output_index: int) -> BatchMark:

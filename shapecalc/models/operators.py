@@ -635,6 +635,19 @@ def _average_pool_shape(attributes: Attributes, shapes: InputSizes) -> InputSize
     return ((*shape[:first], *windows, *shape[first + count :]),)
 
 
+def _recurrent_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
+    """Return the output shapes of a recurrent operator.
+
+    >>> _recurrent_shape({"direction": b"bidirectional", "hidden_size": 3}, [(5, 2, 8)])
+    ((5, 2, 2, 3), (2, 2, 3), (2, 2, 3))
+    """
+    data, hidden = shapes[0], attributes.get("hidden_size")
+    if data is None or len(data) != 3 or hidden is None:
+        return (None, None, None)
+    state = (2 if attributes.get("direction") == b"bidirectional" else 1, data[1], hidden)
+    return ((data[0], *state), state, state)
+
+
 def _packed_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shapes of attention whose weights are packed in one input.
 
@@ -941,12 +954,16 @@ CONTRIB_OPERATORS = _split_operator_names(
             axis_rule=axis_rules.make_unmixed_axes_rule(slice(0, 0)), onnx_equivalent="DequantizeLinear"
         ),
         "DynamicQuantizeMatMul": OperatorSpec(
-            ComputedShapeRule(_matmul_shape), axis_rule=axis_rules.make_matmul_rule()
+            ComputedShapeRule(_matmul_shape),
+            mark_rule=mark_rules.make_dynamic_quantization_rule(axis_rules.make_matmul_rule()),
         ),
         "MatMulIntegerToFloat": OperatorSpec(
             ComputedShapeRule(_matmul_shape, typed_input=2), axis_rule=axis_rules.make_matmul_rule()
         ),
-        "DynamicQuantizeLSTM": OperatorSpec(axis_rule=axis_rules.recurrent_axis_rule, onnx_equivalent="LSTM"),
+        "DynamicQuantizeLSTM": OperatorSpec(
+            ComputedShapeRule(_recurrent_shape),
+            mark_rule=mark_rules.make_dynamic_quantization_rule(axis_rules.recurrent_axis_rule),
+        ),
         "EmbedLayerNormalization": OperatorSpec(
             ComputedShapeRule(_embedding_shape(2), typed_input=2), axis_rule=axis_rules.make_pointwise_rule(0)
         ),

@@ -138,13 +138,12 @@ def test_batch_mark_matches_the_samples(text, place):
         "com.microsoft.QLinearSoftmax q 0.1 z 0.1 z axis=1 opset=13",
         "com.microsoft.DequantizeLinear q 0.1 z",
         "com.microsoft.QuantizeLinear x 0.1 z",
-        "com.microsoft.DynamicQuantizeMatMul x w 0.1 z",
         "com.microsoft.QGemm f 0.1 z w 0.1 z",
     ],
 )
 def test_quantized_operators_have_shapes_and_marks(node):
     proto = model(f"x = (N,2,4,4); q = QuantizeLinear x 0.1; f = Reshape q [0,-1]; y = {node}")
-    for name, shape in {"w": (4, 3) if "MatMul" in node else (32, 3), "z": ()}.items():
+    for name, shape in {"w": (32, 3), "z": ()}.items():
         proto.graph.initializer.append(numpy_helper.from_array(np.zeros(shape, np.uint8), name))
     walk = assert_matches_runtime(proto)
     _, tracker = walk_and_judge(proto, BATCHES)
@@ -153,6 +152,31 @@ def test_quantized_operators_have_shapes_and_marks(node):
         mark = tracker.marks_of(walk.model.graph.outputs[0])[lane]
         assert mark == BatchAxis(0, 1)
         assert are_apart(bits, 0, 1, batch)
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [
+        ("x = (N,5,4); y = com.microsoft.DynamicQuantizeMatMul x w 0.1 z", {"w": (4, 3), "z": ()}),
+        (
+            "x = (3,N,4); y h = com.microsoft.DynamicQuantizeLSTM x w r _ _ _ _ _ ones(2) z ones(2) z hidden_size=2 "
+            "direction=bidirectional",
+            {"w": (2, 4, 8), "r": (2, 2, 8), "z": (2,)},
+        ),
+    ],
+    ids=["matmul", "lstm"],
+)
+def test_operators_with_one_scale_for_all_samples(text, shapes):
+    proto = model(text)
+    for name, shape in shapes.items():
+        proto.graph.initializer.append(numpy_helper.from_array(np.full(shape, 3 if name == "z" else 5, np.uint8), name))
+    assert_matches_runtime(proto)
+    _, tracker = walk_and_judge(proto, BATCHES)
+    assert [(stop.why, stop.mixes) for stop in tracker.stops] == [("takes one scale for all samples", True)]
+    x, axis = random_inputs(proto, N=3)["x"], batch_axes(proto)["x"]
+    x = np.concatenate([x.take([0, 1], axis), 9 * x.take([2], axis)], axis)  # the last sample changes the scale
+    alone, together = (session(proto).run(None, {"x": x.take(chosen, axis)})[0] for chosen in ([0], [0, 1, 2]))
+    assert not np.allclose(together.take([0], 2 if axis else 0), alone, rtol=1e-4)
 
 
 def test_unknown_axes_are_not_omitted_axes():

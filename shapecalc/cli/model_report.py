@@ -601,7 +601,7 @@ def _dims_text(dims: Iterable[object] | None) -> str:
 def _summary_lines(report: reports.Report) -> Iterator[str]:
     """Yield lines on the failing nodes, the unlisted failures and the next command."""
     failing_nodes = reports.list_failing_nodes(report.nodes)
-    unknown = sum(node_report.verdict is BatchVerdict.UNKNOWN for node_report in report.nodes)
+    unknown = sum(node_report.verdict is BatchVerdict.UNKNOWN for node_report in report.nodes) + len(report.unchecked)
     counts = _failure_counts(report, failing_nodes)
     breaks = f"breaks at another {report.batch}" if report.batch else "breaks"
     summary = f"{', '.join(counts)}." if counts else f"No listed node {breaks}."
@@ -611,6 +611,7 @@ def _summary_lines(report: reports.Report) -> Iterator[str]:
         summary += f" The runtime would have named {first} alone."
     yield summary
     yield from reports.format_failures(report, report.stops[:MAX_UNLISTED_FAILURES])
+    yield from reports.format_unchecked_nodes(report)
     yield from [f"stays   {_fixed_batch_input_text(input, report)}" for input in report.stays]
     declared = report.declared_batch
     note = f"The file declares {report.batch} = {declared}, and --fix frees it." if declared is not None else ""
@@ -827,6 +828,7 @@ def failure_lines(
     sources = [node.source for node in (*[judged.node for judged in failing], *[stop.node for stop in failing_stops])]
     lines = [f"{reports.node_name_with_source(node.node)}: {_failure_text(node, report)}" for node in failing]
     lines += reports.format_failures(report, failing_stops)
+    lines += reports.format_unchecked_nodes(report) if strict else []
     lines += [f"stays   {_fixed_batch_input_text(input, report)}" for input in report.stays if strict]
     if offences := reports.failing_size_conditions(report, strict=strict):
         lines.append(f"runs only where {'; '.join(condition.text.replace('==', '=') for condition in offences)}")
@@ -959,6 +961,7 @@ def report_json(
             }
             for stop in report.stops
         ],
+        "unchecked": [{**_json_fields(node, "path", "op"), "why": why} for node, why in report.unchecked],
         "stays": _dims_to_json(report.stays),
         "summary": verdict_counts(report),
         "fixed": report.fix_result and _fix_result_json(report, report.fix_result),

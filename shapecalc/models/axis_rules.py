@@ -15,7 +15,8 @@ AxisRule = Callable[[LaneNode, int, int, int], int | None]
 """A function that maps node, input index, input axis and output index to an output axis.
 
 An element at index `i` of the output axis depends only on elements at index `i` of the input axis. The function returns
-`MIXES` if an output element combines several indices along the input axis, and None if the dependence is unknown.
+`MIXES` if an output element combines several indices along the input axis, or depends on the index itself, and None if
+the dependence is unknown.
 """
 
 
@@ -61,11 +62,16 @@ def make_unmixed_axes_rule(mixed_axes: Callable[[LaneNode, int], Iterable[int] |
 def make_index_dependent_rule(axes: slice) -> AxisRule:
     """Return the axis rule of an operator that is index-dependent along some axes.
 
-    The output of such an operator, for example Trilu, depends on the index along each axis in `axes`.
+    The output of such an operator, for example Trilu, depends on the index along each axis in `axes`, so that equal
+    samples have unequal outputs.
     """
-    return lambda node, input_index, axis, _output_index: (
-        axis if input_index == 0 and axis not in range(node.input_rank(0))[axes] else None
-    )
+
+    def rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
+        if input_index:
+            return None
+        return MIXES if axis in range(node.input_rank(0))[axes] else axis
+
+    return rule
 
 
 def axis_from_attribute(node: LaneNode, rank: int) -> Iterable[int]:

@@ -24,6 +24,7 @@ from shapecalc.models.propagate import SILENT_VERDICTS, BatchTracker, NodeVerdic
 from shapecalc.models.queries import CoreOpCache, NodeVisit, has_equal_element_count, has_target_input
 from shapecalc.models.report import FixedBatchInput, JudgedNode, ModelInput, Report, find_node, node_name
 from shapecalc.models.size_limits import SizeLimits, find_size_limits
+from shapecalc.models.verdicts import BatchVerdict
 from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
@@ -170,7 +171,7 @@ class JudgedModel(Record):
         sizes, model = self.walk.choice, self.walk.model
         names = _NodeReporter(self.walk, self.tracker.core_cache)
         nodes = [names.build_entry(visit, verdict) for visit, verdict in self.tracker.judged_nodes]
-        inputs = self._inputs()
+        inputs, unknown = self._inputs(), any(node.verdict is BatchVerdict.UNKNOWN for node in nodes)
         return Report(
             model_path,
             model.opset,
@@ -186,6 +187,7 @@ class JudgedModel(Record):
             sizes.reference_batch,
             tuple(self._find_fixed_batch_inputs(inputs)),
             limits=self.limits,
+            unchecked=() if unknown else tuple(self.tracker.lost_nodes.values()),
         )
 
     def _inputs(self) -> list[ModelInput]:

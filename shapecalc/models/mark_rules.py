@@ -123,6 +123,8 @@ def _mark_after_selection(node: LaneNode, axis: int, select: Callable[[np.ndarra
     samples = select(sample_numbers_along_axis(mark, shape[axis], node.batch))
     if samples is None or not len(samples):
         return LostBatch(f"nobody can say which samples {node.op} takes")
+    if len({*samples.tolist()}) < node.batch:
+        return LostBatch("takes only some of the samples", certain=True)
     after = infer_mark(axis, samples, node.batch)
     # without a batch axis in the result, a selection of full length is treated as a permutation of the samples
     is_permuted = isinstance(after, LostBatch) and len(samples) == shape[axis]
@@ -212,11 +214,9 @@ def _merge_with_indices(data_mark: BatchMark, indices_mark: BatchMark) -> BatchM
     """Merge the batch marks of gathered data and of the indices."""
     if isinstance(data_mark, SharedSample):
         return SharedSample(data_mark.why, intended=indices_mark)
-    return (
-        data_mark
-        if indices_mark in (None, data_mark) or isinstance(data_mark, LostBatch)
-        else LostBatch("samples meet")
-    )
+    if indices_mark in (None, data_mark) or isinstance(data_mark, LostBatch):
+        return data_mark
+    return MixedSamples("pairs each sample with every sample", intended=data_mark)
 
 
 def _mark_after_indexing(node: LaneNode, bounds: Any, first_batch_axis: int) -> BatchMark:

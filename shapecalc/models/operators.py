@@ -494,6 +494,33 @@ def _check_conv(node: Node, shapes: InputSizes, constants: Container[int], index
     return CONV_CHANNEL_CHECK(node, shapes, constants, index_bounds)
 
 
+def _check_einsum(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
+    """Return an error message if two axes with one letter of an Einsum differ in size."""
+    equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
+    sizes: dict[str, int] = {}
+    for term, shape in zip(equation.partition("->")[0].split(","), shapes, strict=False):
+        if "." in term or shape is None or len(term) != len(shape):
+            continue
+        for letter, size in zip(term, shape, strict=True):
+            known = sizes.get(letter, 1)
+            if size != 1 and known not in (1, size):
+                return f"{letter} is {known} and {size}"
+            sizes[letter] = max(known, size)
+    return None
+
+
+def _check_reverse_sequence(node: Node, shapes: InputSizes, _: Container[int], bounds: IndexBounds) -> str | None:
+    """Return an error message if the lengths of a ReverseSequence do not match the data."""
+    data, lengths = shapes[:2]
+    batch_axis, time_axis = node.attributes.get("batch_axis", 1), node.attributes.get("time_axis", 0)
+    if data is None or lengths is None or max(batch_axis, time_axis) >= len(data):
+        return None
+    if lengths != (data[batch_axis],):
+        return f"{','.join(map(str, lengths))} lengths for {data[batch_axis]} sequences"
+    too_long = [high for _, high in bounds(False) if high > data[time_axis]]
+    return f"length {too_long[0]} of a sequence of {data[time_axis]}" if too_long else None
+
+
 CHANNEL_SIZE_CHECK = _contraction_check(lambda _: ((0, 1), (1, 0), 1))
 """The check that the channels of input 0 match the first axis of input 1."""
 
@@ -834,7 +861,7 @@ ONNX_OPERATORS = _split_operator_names(
         "Det": OperatorSpec(axis_rule=axis_rules.make_unmixed_axes_rule(slice(-2, None))),
         "Div": OperatorSpec(BROADCAST, _divide, axis_rule=axis_rules.broadcast_axis_rule),
         "DynamicQuantizeLinear": OperatorSpec(mark_rule=mark_rules.dynamic_quantization_mark_rule),
-        "Einsum": OperatorSpec(axis_rule=axis_rules.einsum_axis_rule),
+        "Einsum": OperatorSpec(axis_rule=axis_rules.einsum_axis_rule, size_check=_check_einsum),
         "Expand": OperatorSpec(mark_rule=mark_rules.repeat_mark_rule, core_op=EXPAND),
         "EyeLike": OperatorSpec(element_inputs=0),
         "Flatten": OperatorSpec(mark_rule=mark_rules.reshape_mark_rule, core_op=FLATTEN),
@@ -862,7 +889,7 @@ ONNX_OPERATORS = _split_operator_names(
         "Identity": OperatorSpec(SAME_AS_FIRST, lambda _, data: data, axis_rule=axis_rules.broadcast_axis_rule),
         "If": OperatorSpec(control_flow=ControlFlow.IF),
         "InstanceNormalization": OperatorSpec(
-            SAME_AS_FIRST, axis_rule=axis_rules.make_first_input_pointwise_rule(0, 1)
+            axis_rule=axis_rules.make_first_input_pointwise_rule(0, 1), size_check=CHANNEL_SIZE_CHECK
         ),
         "LRN": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.make_unmixed_axes_rule(slice(1, 2))),
         "LayerNormalization": OperatorSpec(
@@ -908,7 +935,9 @@ ONNX_OPERATORS = _split_operator_names(
         "ReduceSum": OperatorSpec(COPIES_DIMS, _reduction_evaluator(np.sum), axis_rule=axis_rules.reduction_axis_rule),
         "Reshape": OperatorSpec(mark_rule=mark_rules.reshape_mark_rule, core_op=RESHAPE),
         "Resize Upsample": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.resize_axis_rule),
-        "ReverseSequence": OperatorSpec(axis_rule=axis_rules.reverse_sequence_axis_rule),
+        "ReverseSequence": OperatorSpec(
+            axis_rule=axis_rules.reverse_sequence_axis_rule, size_check=_check_reverse_sequence
+        ),
         "Scan": OperatorSpec(control_flow=ControlFlow.SCAN),
         "Scatter ScatterElements": OperatorSpec(
             axis_rule=axis_rules.make_gather_elements_rule(0), size_check=check_indices

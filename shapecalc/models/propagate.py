@@ -32,6 +32,7 @@ from shapecalc.models.batch_axis import (
     MixedSamples,
     SharedSample,
     merge_marks,
+    sample_numbers_along_axis,
 )
 from shapecalc.models.file import ABSENT, INT32, INT64, MALFORMED_ERRORS, MAX_ELEMENTS, Node, iter_nodes
 from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, OperatorSpec, find_control_flow, find_operator
@@ -132,6 +133,8 @@ def _apply_axis_rule(node: LaneNode, spec: OperatorSpec, output_index: int) -> B
             if axis is None or not _has_same_size(node.inputs[index], mark.axis, node.outputs[output_index], axis):
                 return LostBatch(f"{node.op} may read several samples at once")
             marks.append(mark if axis == mark.axis else BatchAxis(axis, mark.inner))
+    if len({*marks}) > 1:
+        return MixedSamples("pairs each sample with every sample", intended=marks[0])
     return merge_marks(marks)
 
 
@@ -168,6 +171,23 @@ def _mark_with_new_axis(mark: BatchMark, shape: IntTuple | None, axis: int) -> B
     return BatchAxis(mark.axis + (axis % (len(shape) + 1) <= mark.axis), mark.inner)
 
 
+def _iter_samples(array: Any, mark: BatchAxis, batch: int, shape: IntTuple | None) -> Iterator[Any]:
+    """Yield the elements of each sample of an array that is broadcast to a tensor.
+
+    `shape` is the shape of the tensor, and `mark` its batch mark.
+    """
+    axis = mark.axis - len(shape or ()) + array.ndim
+    if axis < 0 or array.shape[axis] == 1:
+        yield array
+        return
+    samples = sample_numbers_along_axis(mark, array.shape[axis], batch)
+    yield from (array.compress(samples == sample, axis) for sample in range(batch))
+
+
+def _are_equal(arrays: Sequence[Any]) -> bool:
+    return all(np.array_equal(array, arrays[0]) for array in arrays)
+
+
 class BatchTracker:
     """The batch marks and verdicts of a walk.
 
@@ -201,6 +221,8 @@ class BatchTracker:
         """The failing nodes with a core op and their verdicts, by path."""
         self.cause_fixes: dict[str, tuple[Node, NodeFix]] = {}
         """The nodes that cause the failures in `stops`, and their fixes, by path."""
+        self.lost_nodes: dict[str, tuple[Node, str]] = {}
+        """The nodes whose samples cannot be followed to an output of the model, with the reason, by path."""
         self.has_failures = False
         """Whether some node fails for some size assignment."""
         self._producers: dict[int, Node] | None = None
@@ -243,16 +265,84 @@ class BatchTracker:
         if not reached or not node.outputs:
             return
         own = reached[0][0], self._walk.shapes[node.outputs[0]]
-        if find_operator(node).is_pointwise and own[1] and None not in own[1] and all(pair == own for pair in reached):
+        is_equal = own[1] and None not in own[1] and all(pair == own for pair in reached)
+        if find_operator(node).is_pointwise and is_equal and not self._varying_operands(node):
             self._store_marks(node.outputs[0], own[0])
         else:
             lanes = list(self._iter_lane_nodes(node))
             for to, tensor in enumerate(node.outputs):
                 after = [output_mark(lane, to) if lane else None for lane in lanes]
+                after = self._find_dependence_on_batch_size(node, after) or after
                 if self._has_constant_size(node, tensor, after):
                     self._store_marks(tensor, self._record_constant_size(node, tensor))
                 else:
-                    self._store_marks(tensor, self._replace_shared_samples(node, after))
+                    self._store_marks(tensor, self._replace_shared_samples(node, self._confirm_loss(node, after)))
+
+    def check_outputs(self) -> None:
+        """Record the outputs of the model whose samples depend on the batch size or cannot be followed.
+
+        This is for models without a failing node, because the outputs of other models are not final.
+        """
+        if self.failing_nodes or self.stops or not self._walk.batch:
+            return
+        for number in self._walk.model.graph.outputs:
+            node, marks = self.producer_of(number), self.marks_of(number) or self._no_marks
+            if node is None or any(stop.node is node for stop in self.stops):
+                continue
+            if lost := next((mark for mark in marks if isinstance(mark, LostBatch)), None):
+                node = self._find_losing_node(node)
+                if node.domain or node.op not in LISTED_OPERATORS:  # the others have a verdict
+                    self.lost_nodes.setdefault(node.path, (node, lost.why))
+            elif not self._has_equal_samples(number, marks):
+                why = "has an output that depends on the batch size"
+                self.stops.append(NonCoreFailure(node, why, None, silent=True, mixes=True))
+
+    def _find_losing_node(self, node: Node) -> Node:
+        """Return the first node upstream of a node that loses the batch."""
+        while True:
+            lost = [
+                above
+                for tensor in node.used_tensors
+                if any(isinstance(mark, LostBatch) for mark in self.marks_of(tensor) or ())
+                and (above := self.producer_of(tensor)) is not None
+            ]
+            if not lost:
+                return node
+            node = lost[0]
+
+    def _has_equal_samples(self, number: int, marks: LaneMarks) -> bool:
+        """Return whether each sample of a tensor has the same shape at every checked batch size.
+
+        The elements of a tensor without a batch mark are compared, too, if they are known.
+        """
+        walk, lanes = self._walk, [lane for lane in self._walk.judged_lanes if self._batches[lane]]
+        shapes, arrays = [walk.shapes_of(number)[lane] for lane in lanes], walk.values.get(number, walk.all_unknown)
+        known, is_unknown = (
+            [shape for shape in shapes if shape is not None],
+            any(arrays[lane] is None for lane in lanes),
+        )
+        if len(known) < len(shapes) or len({*map(len, known)}) > 1:
+            return True
+        mark = next(filter(None, marks), None)
+        if mark is None:
+            axes = [axis for axis, sizes in enumerate(zip(*known, strict=True)) if len({*sizes}) > 1]
+            mark = BatchAxis(axes[0], known[0][axes[0]] // self._batches[lanes[0]]) if axes else None
+        if not isinstance(mark, BatchAxis):
+            pieces = [arrays[lane] for lane in lanes]
+            return is_unknown or _are_equal(pieces)
+        samples = {
+            (*shape[: mark.axis], shape[mark.axis] / self._batches[lane], *shape[mark.axis + 1 :])
+            for lane, shape in zip(lanes, known, strict=True)
+        }
+        if len(samples) > 1 or len({*filter(None, marks)}) > 1:
+            return False
+        return is_unknown or _are_equal(
+            [
+                piece
+                for lane, shape in zip(lanes, known, strict=True)
+                for piece in _iter_samples(arrays[lane], mark, self._batches[lane], shape)
+            ]
+        )
 
     def marks_of(self, tensor: int) -> LaneMarks | None:
         """Return the batch mark of a tensor for each size assignment.
@@ -376,11 +466,24 @@ class BatchTracker:
             inner = [tensor for inner_node in iter_nodes(node.bodies) for tensor in inner_node.inputs]
             lists, deciding = [[] for _ in node.outputs], (*node.inputs, *inner)
         decided = any(map(self.marks_of, deciding))
+        branches = self._taken_branches(node) if graphs is ControlFlow.IF else None
         for tensor, sources in zip(node.outputs, lists, strict=False):
             if decided:
                 self._store_marks(tensor, self._lost_mark_per_lane(f"elements decide what {node.op} runs"))
+            elif branches is not None and len(sources) == len(node.bodies):
+                by_branch = [marks or self._no_marks for marks in sources]
+                self._store_marks(tensor, [by_branch[branch][lane] for lane, branch in enumerate(branches)])
             elif known := [marks for marks in sources if marks]:
                 self._store_marks(tensor, [merge_marks(marks) for marks in zip(*known, strict=True)])
+
+    def _taken_branches(self, node: Node) -> list[int] | None:
+        """Return the index of the body that an If runs for each size assignment, or None if it is unknown."""
+        conditions, names = self._walk.elements_of(node.inputs[0]), [body.name for body in node.bodies]
+        if conditions is None or {*names} != {"then_branch", "else_branch"}:
+            return None
+        if any(condition is None or condition.size != 1 for condition in conditions):
+            return None
+        return [names.index("then_branch" if condition.item() else "else_branch") for condition in conditions]
 
     def _loop_output_marks(
         self, node: Node, initial_values: Sequence[int], results: Sequence[int]
@@ -504,6 +607,64 @@ class BatchTracker:
             return False
         shapes = [self._walk.shapes_of(tensor)[lane] for lane in self._walk.judged_lanes]
         return None not in shapes and len({prod(shape or ()) for shape in shapes}) == 1
+
+    def _confirm_loss(self, node: Node, marks: Sequence[BatchMark]) -> Sequence[BatchMark]:
+        """Return marks of `MixedSamples` if a node certainly loses samples at some batch size.
+
+        `marks` are the batch marks of an output of the node.
+        """
+        if any(isinstance(mark, LostBatch) for number in node.inputs for mark in self.marks_of(number) or ()):
+            return marks
+        others = [
+            mark
+            for mark, size, followed in zip(marks, self._batches, self._tracked_lanes, strict=True)
+            if followed and size != self.declared_batch
+        ]
+        lost = [mark for mark in others if isinstance(mark, LostBatch) and mark.certain]
+        if not lost or any(isinstance(mark, SharedSample) for mark in others):
+            return marks
+        mixed = MixedSamples(lost[0].why)
+        return [mixed if followed else None for followed in self._tracked_lanes]
+
+    def _find_dependence_on_batch_size(self, node: Node, marks: Sequence[BatchMark]) -> list[BatchMark] | None:
+        """Return marks of `MixedSamples` for an elementwise operator with an operand that depends on the batch size.
+
+        `marks` are the batch marks of the output. The operand does not depend on the samples, and its elements for a
+        sample are not the same at every batch size. Returns None for other operands and operators. Integer outputs,
+        such as indices with an offset for each sample, may depend on the batch size.
+        """
+        walk, output = self._walk, node.outputs[0]
+        places = [(lane, mark) for lane, mark in enumerate(marks) if isinstance(mark, BatchAxis)]
+        if not places or walk.dtypes[output] in (INT32, INT64) or not find_operator(node).is_pointwise:
+            return None
+        if self.declared_batch == 1:
+            places.append((self._batches.index(1), places[0][1]))
+        for number in self._varying_operands(node):
+            pieces = [
+                piece
+                for lane, mark in places
+                for piece in _iter_samples(
+                    walk.values[number][lane], mark, self._batches[lane], walk.shapes_of(output)[lane]
+                )
+            ]
+            if not _are_equal(pieces):
+                return [
+                    MixedSamples("depends on the batch size", intended=mark) if isinstance(mark, BatchAxis) else mark
+                    for mark in marks
+                ]
+        return None
+
+    def _varying_operands(self, node: Node) -> list[int]:
+        """Return the inputs without a batch mark whose elements are known and may depend on the batch size."""
+        values = self._walk.values
+        return [
+            number
+            for number in node.inputs
+            if number in values
+            and not self.marks_of(number)
+            and not is_same_in_all_lanes(values[number])
+            and all(values[number][lane] is not None for lane in self._walk.judged_lanes)
+        ]
 
     def _record_constant_size(self, node: Node, tensor: int) -> Sequence[BatchMark]:
         """Record a failure for an output of constant size, and return its batch marks.

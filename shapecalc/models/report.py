@@ -162,6 +162,11 @@ class Report(Record):
     """The description of all nodes; None without the option `--all`."""
     limits: SizeLimits = SizeLimits()
     """The conditions on the free dims under which the model runs."""
+    unchecked: tuple[tuple[Node, str], ...] = ()
+    """The nodes without a core op that lose the batch on the way to an output, with the reason.
+
+    It is empty if a node fails, or if the verdict on a node with a core op is unknown.
+    """
     failing_above: Mapping[str, str] = EMPTY_DICT
     """The path of the nearest failing upstream node, by name or path of each requested node without a core op."""
 
@@ -269,6 +274,11 @@ def format_failures(report: Report, stops: Iterable[NonCoreFailure]) -> list[str
         f"{node_name_with_source(stop.node)}: {stop.node.op} {'' if stop.silent else 'fails: '}{stop.why}{cause}"
         for stop, cause in zip(stops, causes, strict=True)
     ]
+
+
+def format_unchecked_nodes(report: Report) -> list[str]:
+    """Format the nodes that lose the batch, one line per node."""
+    return [f"{node_name_with_source(node)}: {node.op} cannot be checked: {why}" for node, why in report.unchecked]
 
 
 def node_name_with_source(node: Node) -> str:

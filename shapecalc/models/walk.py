@@ -773,6 +773,7 @@ def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> Walk
     walk = WalkState(model, choice)
     tracker.start_walk(walk)
     Walker(walk, tracker).visit_graph(model.graph)
+    tracker.check_outputs()
     return walk
 
 

@@ -42,16 +42,16 @@ if TYPE_CHECKING:
     from shapecalc.render.code import GeneratedCode
 
 PROBLEM_REPORT_LINES = 7
-"""Number of terminal lines reserved for the error report below the explanation."""
+"""Number of terminal lines that are kept free for the error report below the explanation."""
 MAX_LINE_ERRORS = 20
-"""Number of lines of standard input whose errors are printed; further errors are counted."""
+"""Number of failing lines of standard input whose errors are printed; further errors are only counted."""
 
 
 def run_op_command(op: str, texts: dict[str, object], output_options: OutputOptions) -> int:
     """Run the command of an op: print the answer and return the exit code.
 
     `texts` contains the unparsed input and options of the op, by name. If the input or an operand is `-`, the command
-    is run once per line of standard input; the line replaces the `-`. The largest exit code is returned.
+    is run once per line of standard input; the line replaces the `-`, and the largest exit code is returned.
     """
     options = {name: value for name, value in texts.items() if name != "input"}
     try:
@@ -68,7 +68,7 @@ def run_op_command(op: str, texts: dict[str, object], output_options: OutputOpti
         index = words.index("-")
 
         def run_with_operand(line: str, line_options: OutputOptions) -> int:
-            """Run the command with an input line as the operand `-`."""
+            """Run the command with `line` as the operand that is given as `-`."""
             operands = join_words([*words[:index], line, *words[index + 1 :]])
             return _run_request(op, str(texts["input"]), {**options, "operands": operands}, line_options)
 
@@ -96,7 +96,10 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
 
 
 def report_interpretations(answer: Trace | Chain, output_options: OutputOptions) -> None:
-    """Print how an answer interprets ambiguous arguments, such as an omitted stride."""
+    """Print how the op of each stage interprets arguments that are ambiguous.
+
+    An omitted stride, for example, has a different default in each framework.
+    """
     is_silent = output_options.expect is not None or output_options.code is not None or answer.output is None
     for trace in () if is_silent else answer.traces:
         describe = OPS[trace.op].describe_interpretation
@@ -106,24 +109,24 @@ def report_interpretations(answer: Trace | Chain, output_options: OutputOptions)
 
 
 NAMING_OPTIONS = ("dialect", "opset")
-"""The options that choose the rules of a framework; the switch of the framework is not one of them."""
+"""The options that choose a framework and its version, and thereby the rules."""
 _reported_answers: list[object] = []
-"""The answers for which `report_other_answers` has printed a line; at most one per run of the program."""
+"""The answer for which `report_other_answers` has printed a line, if any."""
 
 
 def reset_reported_answers() -> None:
-    """Clear `_reported_answers`, so that the next run of the program prints a line."""
+    """Clear `_reported_answers`, so that the next command can print a line."""
     _reported_answers.clear()
 
 
 def report_other_answers(
     answer: Trace | Chain, output_options: OutputOptions, options: Iterable[Mapping[str, object]]
 ) -> None:
-    """Report on stderr that PyTorch or NumPy would give a different answer.
+    """Report on stderr if PyTorch or NumPy would give a different answer.
 
-    `options` are the options of the request, or of the chain and each stage. The line is printed once per run. It is
-    omitted if the request sets a dialect, an opset or a switch, and with `--json`, `--quiet`, `--expect`, `--as` or a
-    film.
+    `options` are the options of the request, or of the chain and each stage. Only one line is printed by each run of
+    the program. Nothing is printed if the request sets a dialect, an opset or a switch, nor with `--json`, `--quiet`,
+    `--expect`, `--as` or a film.
     """
     printing = output_options
     if _reported_answers or printing.json or printing.quiet or printing.expect is not None or printing.code is not None:
@@ -144,8 +147,8 @@ def run_for_each_line(
     """Call `run_line` for each line of stdin, and return the largest exit code.
 
     `op` and `texts` are the command and its unparsed arguments, for error messages. If there are several lines, each
-    message begins with the number of its line; an error of the first line is therefore printed only when it is known
-    whether a second line follows. After `MAX_LINE_ERRORS` failed lines, errors are only counted. Raises `EarlyExit` if
+    message begins with its line number. Therefore, an error of the first line is printed only after the second line or
+    the end of the input is read. After `MAX_LINE_ERRORS` failed lines, errors are only counted. Raises `EarlyExit` if
     standard input cannot be read.
     """
     code: int = ExitCode.OK
@@ -184,9 +187,9 @@ def pop_code_opset(
 ) -> int | None:
     """Remove the option `opset` from `options` if it applies to generated ONNX code.
 
-    Return the opset of the generated code, or None. If the dialect of a stage has rules that depend on the opset, the
-    option selects these rules instead; it then remains in `options`, and the result is None. The result is also None if
-    no ONNX code is requested. Raises `ShapeError` (usage) for an opset that ONNX does not have.
+    Return the opset of the generated code. Return None if no ONNX code is requested, or if the dialect of a stage has
+    rules that depend on the opset: the option then selects these rules, and remains in `options`. Raises `ShapeError`
+    (usage) for an opset that ONNX does not have.
     """
     if output_options.code != "onnx" or options.get("opset") is None:
         return None
@@ -240,7 +243,7 @@ def print_answer(
     picture = write_picture(answer, output_options) if output_options.has_picture_options else {}
 
     def build_json() -> dict[str, object]:
-        """Return the JSON object of the answer, with its paths, film and code."""
+        """Return the answer as a JSON object, with its element paths, film and code."""
         hint = {"hint": lasting} if (lasting := batch_hint(answer)) else {}
         parts = _results_json(answer, outputs, others) if outputs and answer.output is not None else {}
         if unchecked:
@@ -258,7 +261,10 @@ def print_answer(
 
 
 def _results_json(answer: Trace | Chain, outputs: Sequence[Shape], others: Sequence[Chain]) -> dict[str, object]:
-    """Return the shapes and conditions of code with several results as JSON fields."""
+    """Return the shapes and conditions of all results of code as JSON fields.
+
+    `outputs` are the shapes of all results, and `others` the chains of the results after the first.
+    """
     results = [answer, *others]
     conditions = dict.fromkeys([str(condition) for result in results for condition in result.conditions])
     assumes = dict.fromkeys([name for result in results for name in result.assumes])
@@ -307,7 +313,7 @@ def print_notes(notes: Iterable[str], output_options: OutputOptions) -> None:
 
 
 def _format_output(answer: Trace | Chain) -> str:
-    """Format the output shape; for a split with `--all`, one shape per line."""
+    """Format the output shape; a split with `--all` has one shape per line."""
     splits = [trace for trace in answer.traces[-1:] if trace.request.arguments.get("all")]
     parts = [part for trace in splits for part in trace.extras.get("outputs", ())]
     return "\n".join(map(shape_text, parts or [answer.output or ()]))
@@ -321,9 +327,9 @@ def _describe_expect_mismatch(
 ) -> str | None:
     """Describe how an answer differs from `expect_text`, the value of `--expect`.
 
-    If there are `outputs`, all are compared. The description is empty if the answer is as expected. It is None if the
-    request is refused although a shape is expected; the caller then reports the refusal. Raises `ShapeError` (usage) if
-    `expect_text` cannot be parsed.
+    If there are `outputs`, all of them are compared. Returns an empty string if the answer is as expected, and None if
+    the request is refused although a shape is expected; the caller then reports the refusal. Raises `ShapeError`
+    (usage) if `expect_text` cannot be parsed.
     """
     from shapecalc.checking.answering import describe_mismatch, meets_expectation
     from shapecalc.reading.cases import parse_expectation_for_stages
@@ -334,16 +340,17 @@ def _describe_expect_mismatch(
     if answer.output is not None and outputs:
         for index, output in enumerate(outputs):
             if not meets_expectation(expected, replace(answer, output=output)):
-                part = replace(answer, output=output, traces=())  # `traces` are the steps of the first part only
+                # `answer.traces` contains only the steps of the first part
+                part = replace(answer, output=output, traces=())
                 return f"part {index}: {describe_mismatch(expected, part)}"
         return ""
     return "" if meets_expectation(expected, answer) else describe_mismatch(expected, answer)
 
 
 def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, source: Source | None) -> None:
-    """Print the steps of an answer, and whether executing the answer would copy data.
+    """Print the steps of an answer, and whether executing it would copy data.
 
-    The explanation fits on one screen unless `--explain=all` is given.
+    The explanation is shortened to one screen unless `--explain=all` is given.
     """
     from shapecalc.cli.data import data_movement_lines
     from shapecalc.render.canvas import glyphs_for_encoding
@@ -366,8 +373,8 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
 def _print_caveats(answer: Trace | Chain, output_options: OutputOptions, code: GeneratedCode | None) -> None:
     """Print the warnings of generated code, or the caveats of an answer.
 
-    The caveats are the conditions, the alternative answers and the definitions of dims with a generated name. If
-    `--explain` is set, the caveats are omitted, because the explanation contains them.
+    The caveats are the conditions, other possible answers, and the definitions of generated dim names. With
+    `--explain`, nothing is printed, because the explanation contains them.
     """
     if code:
         for warning in code.warnings:
@@ -384,7 +391,7 @@ def _print_caveats(answer: Trace | Chain, output_options: OutputOptions, code: G
 
 
 def answer_exit_code(answer: Trace | Chain, mismatch: str | None, *, strict: bool) -> int:
-    """Return the exit code of an answer.
+    """Choose the exit code of an answer.
 
     `mismatch` describes how the answer differs from the value of `--expect`. It is empty if the answer is as expected,
     and None without `--expect` or for an unexpected refusal.
@@ -435,7 +442,7 @@ def print_error(
 
 
 def add_as_option_hint(error: ShapeError) -> ShapeError:
-    """Add the hint to use `--as` to an error about an op that a dialect lacks.
+    """Add a hint on `--as` to the error that a dialect lacks an op.
 
     The error is returned unchanged if it has another cause, or if no code of the op can be generated for the dialect.
     """
@@ -446,7 +453,10 @@ def add_as_option_hint(error: ShapeError) -> ShapeError:
 
 
 def _can_generate_code(op: str, dialect: str) -> bool:
-    """Return whether the first example of an op has code in a dialect."""
+    """Return whether code for an op can be generated in a dialect.
+
+    Only the first example of the op is tried.
+    """
     import shlex
 
     from shapecalc.render.code import TARGETS, generate_code
@@ -460,7 +470,7 @@ def _can_generate_code(op: str, dialect: str) -> bool:
 
 
 def _add_line_prefix(problem: Problem, output_options: OutputOptions) -> Problem:
-    """Prepend the line prefix of the output options to the message of a problem."""
+    """Prepend a prefix such as `line 2: ` to the message of a problem."""
     return (
         replace(problem, message=f"{output_options.line_prefix}{problem.message}")
         if output_options.line_prefix
@@ -471,7 +481,7 @@ def _add_line_prefix(problem: Problem, output_options: OutputOptions) -> Problem
 def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
     """Return the JSON object that reports an error of the command `op`.
 
-    The object has the keys of the JSON object of an answer; the values are empty. `texts` are the unparsed arguments.
+    It has the keys of an answer's JSON object, with empty values, and the problem. `texts` are the unparsed arguments.
     """
     result: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
     equiv: dict[str, object] = {
@@ -502,9 +512,9 @@ def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str,
 def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[str, object]:
     """Write the requested picture or film, and return the JSON fields of a film.
 
-    A film is an animation of the steps. A still picture has no JSON fields. The size of the film or the step of the
-    picture is printed to stderr. A refused request is drawn up to the step that fails.
-    Raises `ShapeError` (usage) for options that cannot be combined, and (file) if the file cannot be written.
+    A film is an animation of the steps; a still picture has no JSON fields. The size of the film or the step of the
+    picture is printed to stderr. A refused request is drawn up to the step that fails. Raises `ShapeError` (usage) for
+    options that cannot be combined, and (file) if the file cannot be written.
     """
     name, about = output_options.film or output_options.picture, dict[str, object]()
     if name is None:

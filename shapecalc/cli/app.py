@@ -1,6 +1,6 @@
 """Run a command line: choose the command, report errors, return the exit code.
 
-An op is run without importing the table of commands, since that import takes as long as computing the answer.
+The command of an op is run without importing the table of commands, whose import takes as long as computing the answer.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ QUESTION_WORDS = frozenset(
 )
 """The first words of questions in English."""
 ALTERNATIVES = ("or", "vs", "vs.", "versus")
-"""The words between two ops in a question about the difference of the ops, for example `view or permute`."""
+"""The words between two ops in a question such as `view or permute`."""
 MAX_QUESTION_WORDS = 20
-"""The maximum number of words of a question in English."""
+"""The maximum number of words of a command line that is regarded as a question in English."""
 MAX_STDIN_BYTES = 1 << 28
 """Maximum number of bytes that are read from standard input."""
 
@@ -107,7 +107,7 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
 
 
 def _is_question(words: Sequence[str]) -> bool:
-    """Return whether a command line is a question in English.
+    """Return whether the words of a command line are a question in English.
 
     >>> _is_question(["what does -1 mean in reshape"]), _is_question(["view", "or", "permute"])
     (True, True)
@@ -210,11 +210,11 @@ def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
 
 
 def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str = "") -> int:
-    """Infer the command from arguments without a command name, and run it.
+    """Infer the missing command name of a command line, and run the command.
 
     The arguments may be shapes, a file, code or an error message. The inferred command line is printed to stderr.
-    `text` is the content of standard input, or empty if standard input was not read yet.
-    Raises `ShapeError` (usage) if no command can be inferred.
+    `text` is the content of standard input, or empty if standard input was not read yet. Raises `ShapeError` (usage) if
+    no command can be inferred.
     """
     from shapecalc.cli.inference import detect_command_line, is_error_message, split_options
     from shapecalc.reading import readings
@@ -247,9 +247,9 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
 
 
 def _peek_stdin_file() -> str:
-    """Return the content of standard input if it is a file, without consuming it.
+    """Return the content of standard input without consuming it.
 
-    The result is empty if standard input is a pipe or a terminal.
+    Returns an empty string if standard input is not a file but a pipe or a terminal.
     """
     if sys.stdin is None:
         return ""
@@ -260,9 +260,9 @@ def _peek_stdin_file() -> str:
 
 
 def _report_other_chains(input_text: str, output_text: str) -> None:
-    """Print up to two chains that are alternatives to a reshape.
+    """Print up to two other chains between the shapes of a reshape.
 
-    They have the same input shape and the same output shape, but reorder the elements.
+    Unlike the reshape, they change the order of the elements.
     """
     from shapecalc.core.text import parse_shape
     from shapecalc.reasoning.find import search_chains
@@ -272,7 +272,7 @@ def _report_other_chains(input_text: str, output_text: str) -> None:
             way for way in search_chains(parse_shape(input_text), parse_shape(output_text)).ways if way.transpose_count
         ]
     except ShapeError:
-        return  # an argument is a file name, or a shape with a -1
+        return  # an argument is a file name, or a shape contains -1
     for way in ways[:2]:
         print_stderr(f"shapecalc: {way.layout or 'with the elements in another order'}: {way.chain}")
 
@@ -288,8 +288,8 @@ def _print_help(name: str) -> int:
 def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:
     """Print the error of an invalid command line, and return its exit code.
 
-    If `words` contain a known mistake, such as an unquoted shape, an error that suggests the correct command line is
-    printed instead. The error is printed as JSON if `words` contain `--json`.
+    For a known mistake in `words`, such as an unquoted shape, the printed error suggests the correct command line. The
+    error is printed as JSON if `words` contain `--json`.
     """
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.cli.usage_hints import extra_words_error, missing_argument_error, split_shape_error

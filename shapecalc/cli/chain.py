@@ -1,4 +1,4 @@
-"""The command `chain`."""
+"""`shapecalc chain`: apply several ops in sequence."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ CHAIN_ARGUMENT = Argument("stages", "the input shape and the stages", "'INPUT | 
 def run_chain(stages: str, output_options: OutputOptions, **options: object) -> int:
     """Apply the stages of a chain to its input shape, and print the answer.
 
-    `stages` is the whole chain, with its input. If the input is `-`, each line of standard input is an input shape.
-    `options` apply to every stage that accepts them and does not set them itself. Return the largest exit code.
+    `stages` is the text of the chain, including its input. If the input is `-`, each line of standard input is an input
+    shape. `options` apply to every stage that accepts them and does not set them itself. Return the largest exit code.
     """
 
     def print_chain_error(error: ShapeError, line_options: OutputOptions) -> int:
@@ -75,8 +75,9 @@ def resolve_stages(
 ) -> tuple[Chain, Source | None]:
     """Apply the stages of a chain to an input shape or file.
 
-    `options` apply to all stages; `defaults` apply to stages without the option. Return the answer, and the input file
-    or None. Raises `ShapeError` (usage) if an argument cannot be parsed, and (file) if the input file cannot be used.
+    `options` apply to all stages; `defaults` apply to stages that do not set the option. Return the answer, and the
+    input file or None. Raises `ShapeError` (usage) if an argument cannot be parsed, and (file) if the input file cannot
+    be used.
     """
     where = options.pop("where", None)
     (op, first), *others = apply_chain_options(stages, options, defaults) or IDENTITY_STAGES
@@ -86,10 +87,10 @@ def resolve_stages(
 
 
 def locate_in_chain(problem: Problem, chain_text: str) -> Problem:
-    """Convert the span of a problem to offsets in the text of the chain.
+    """Convert the span of a problem to offsets in the text of a chain.
 
-    The span of `problem` has offsets in one argument of a stage. The span becomes None if the text of the argument
-    occurs more than once in the chain.
+    The span of `problem` is relative to the text of one argument. It becomes None if that text occurs more than once in
+    the chain.
     """
     if problem.span is None:
         return problem

@@ -61,11 +61,11 @@ COMPARE_OPTIONS: tuple[Option, ...] = (
     *(option for option in RULE_OPTIONS.values() if option.name != DIALECT_FILTER.name),
     *(EXPLAIN_OPTION, *select_output_options("json", "expect", "quiet", "strict", "no_config")),
 )
-"""Options of `compare` itself; the options of the compared op are parsed separately."""
+"""Options of `compare`, without the options of the compared op, which are parsed separately."""
 
 
 def run_compare(words: list[str], dialect: list[str] | None, output_options: OutputOptions, **options: object) -> int:
-    """Print the answers to one request or chain under each dialect.
+    """Print the answers to a request or chain under several dialects.
 
     `words` are the command line of the request; `dialect` lists the selected dialects, None for all. The exit code is 1
     if the answers differ or do not match `--expect`. With `--strict`, it is also 1 if an answer has conditions.
@@ -79,7 +79,7 @@ def run_compare(words: list[str], dialect: list[str] | None, output_options: Out
         _check_output_options(words)
         dialects = list(dict.fromkeys(dialect or []))
         stage_per_dialect = [(RESHAPE.name, {"dialect": name}) for name in dialects or DIALECTS]
-        # `compare` sets the dialect, so the opset is the only default that applies
+        # `compare` sets the dialect, so no default applies except the opset
         options |= output.load_and_report_defaults(stage_per_dialect, {**options, "dialect": "every"}, output_options)
         if "|" in words[-1] or words[0] == "chain":
             shape, stages = _parse_compared_chain(words)
@@ -138,9 +138,9 @@ def _parse_compared_chain(words: list[str]) -> tuple[str, list[StageRequest]]:
 
 
 def reject_shared_options(options: Mapping[str, object]) -> None:
-    """Raise `ShapeError` (usage) for an option that `compare` does not accept.
+    """Raise `ShapeError` (usage) for an option that `compare` itself sets.
 
-    These are the options that all ops have, such as `dialect`; `compare` sets them for each answer.
+    These are the options that all ops have, such as `dialect`.
     """
     for name in options:
         if name in common_option_names():
@@ -177,7 +177,10 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
 
 
 def _agreement_text(comparison: Comparison) -> str:
-    """Summarize whether the dialects agree, and explain the stars in the table."""
+    """Summarize whether the dialects agree, and explain the stars in the table.
+
+    A star marks the less common answers or, if the dialects agree, the answers at settings other than the default.
+    """
     if not comparison.agree:
         return "the dialects differ (* marks the less common answers)"
     dialects = list(dict.fromkeys(row.dialect for row in comparison.rows))
@@ -191,7 +194,7 @@ def _agreement_text(comparison: Comparison) -> str:
 def _shuffle_hint(answer: Trace | Chain) -> str:
     """Return the hint to compare a Shuffle as a chain, or "" for other ops.
 
-    Only TensorRT has the Shuffle layer, which is equivalent to a chain of transpose, reshape and transpose.
+    Only TensorRT has the Shuffle layer; it is equivalent to the chain of transpose, reshape and transpose.
     """
     if isinstance(answer, Chain) or answer.request.op != SHUFFLE.name:
         return ""
@@ -280,7 +283,7 @@ def _parse_chain_pair(
 
 
 def _resolve_chain_input(chain: ChainRequest) -> ChainRequest:
-    """Return a chain whose input is a shape instead of `-` or a file name.
+    """Replace the input of a chain by a shape if it is `-` or a file name.
 
     The shape is read from standard input or from the file.
     """
@@ -292,9 +295,9 @@ def _resolve_chain_input(chain: ChainRequest) -> ChainRequest:
 def _print_counterexample(
     counterexample: Counterexample | None, answers: tuple[Chain, Chain], *, on_stdout: bool = False
 ) -> None:
-    """Print the outputs of two chains for an input, and mark the first difference.
+    """Print the outputs of two chains as grids, and mark the first difference.
 
-    A counterexample is an input for which the outputs differ.
+    The counterexample contains the sizes at which the outputs differ.
     """
     if counterexample is None or any(0 in shape for shape in counterexample.outputs):
         return
@@ -394,7 +397,10 @@ def _write_comparison_film(
 
 
 def _conclusion_text(result: Equivalence, elsewhere: int | None) -> str:
-    """Return the conclusion of a comparison of two outputs."""
+    """Return the conclusion of a comparison of two outputs.
+
+    `elsewhere` is the number of elements that differ.
+    """
     from shapecalc.reasoning.equiv import differences_text
 
     counterexample = result.counterexample
@@ -616,7 +622,7 @@ def _load_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, An
 
 
 def _search_summary(result: ChainSearchResult) -> str:
-    """Summarize a search: the number of chains found, and the bounds of the search."""
+    """Summarize a search: the number of chains found, and the limits of the search."""
     fits = f"{'' if result.complete else 'at least '}{result.fits or 'no'} function{'' if result.fits == 1 else 's'}"
     listed = f", of which {len(result.ways)} are listed" if len(result.ways) < result.fits else ""
     other = f"; left out: others, as {result.other.chain}" if result.other else ""

@@ -55,7 +55,7 @@ CHECK_EXIT_CODES = {
     CheckVerdict.UNREAD: ExitCode.USAGE,
     CheckVerdict.UNRESOLVED: ExitCode.UNRESOLVED,
 }
-"""The exit code of `check` for each verdict that is not a success."""
+"""The exit code of `check` for each verdict that is not a pass."""
 
 
 @contextmanager
@@ -64,10 +64,10 @@ def junit_report(
 ) -> Iterator[IO[str] | None]:
     """Write a JUnit report to `path`; yield the stream for its test cases.
 
-    The stream is a temporary file, because the totals at the beginning of the report are known only at the end. On
-    exit, the totals from `counts` and the test cases are written to `path`; after an error, nothing is written.
-    If `path` is None, yield None. `command` is the command name in the report's title.
-    Raises `OSError` if the report cannot be written, or if `path` is one of the input files `files`.
+    The stream is a temporary file, because the report begins with totals that are known only at the end. On exit, the
+    totals from `counts` and the test cases are written to `path`; after an error, nothing is written. If `path` is
+    None, yield None. `command` is the command name in the report's title. Raises `OSError` if the report cannot be
+    written, or if `path` is one of the input files `files`.
     """
     if path is None:
         yield None
@@ -173,13 +173,13 @@ def run_check(
 
 @contextmanager
 def _rare_garbage_collections() -> Generator[None]:
-    """Collect garbage less often in a `with` block.
+    """Make garbage collections rare in a `with` block.
 
-    Answers have few cycles, so this saves 3 % of the time. The previous settings are restored, because a session of
-    `repl` continues after a check.
+    Answers have few reference cycles, so this saves 3 % of the time of a check. The previous settings are restored,
+    because a session of `repl` continues after a check.
     """
     thresholds = gc.get_threshold()
-    gc.freeze()  # imported modules are never freed, so garbage collections need not traverse them
+    gc.freeze()  # exclude imported modules from garbage collections; they are never freed
     gc.set_threshold(50_000)
     try:
         yield
@@ -202,7 +202,7 @@ def _list_case_files(name: str) -> list[str]:
 
 
 class _CheckRun:
-    """One run of `check`, with the number of cases by verdict and the exit code."""
+    """The state of one run of `check`: the counts of the verdicts and the exit code."""
 
     def __init__(self, options: CheckOptions, jobs: int | None, text: str | None) -> None:
         self.options, self.jobs, self.text = options, jobs, text
@@ -249,7 +249,7 @@ class _CheckRun:
                 update = replace_file_if_changed(file, lambda: self.counts[CheckVerdict.UPDATED] > updated_before)
                 updated = closing_all.enter_context(update) if self.options.update else None
                 for block, result in closing_all.enter_context(closing(self._check_blocks(file, stream, size))):
-                    with block_signals():  # a signal must not truncate a line of the output
+                    with block_signals():  # a signal must not interrupt the output in the middle of a line
                         if result.stdout_text:
                             print_stdout(result.stdout_text.removesuffix("\n"))
                     tick(len(block.data))

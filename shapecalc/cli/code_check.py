@@ -25,10 +25,10 @@ from shapecalc.reading.code.values import GivenValue
 
 
 class CheckedFile(Record):
-    """A checked file, or the reason why it cannot be read."""
+    """The check of one file, or the reason why the file cannot be read."""
 
     name: str
-    """The name of the file; empty for code."""
+    """The name of the file; empty for code that is not in a file."""
     check: SourceCheck
     problem: Problem | None = None
 
@@ -40,7 +40,10 @@ class CheckedFile(Record):
         return ExitCode.FAILED if self.check.failures() else ExitCode.OK
 
     def messages(self) -> Iterator[tuple[int | None, str]]:
-        """Yield each failure with its line number, or None if it concerns the whole file."""
+        """Yield each failure with its line number.
+
+        The line number is None if the failure concerns the whole file.
+        """
         if self.problem is not None:
             yield None, str(self.problem)
         yield from self.check.failures()
@@ -63,8 +66,8 @@ def run_code_check(
 ) -> int:
     """Check the declared shapes in files or code, and print the wrong ones.
 
-    With `inputs`, only the named or the last function of each file is checked. Return 1 if a declared shape is wrong,
-    or if a function with known inputs contains a refused operation.
+    With `inputs`, only one function of each file is checked: the selected one, or the last. Return 1 if a declared
+    shape is wrong, or if a function with known inputs contains a refused operation.
     """
     shapes = {name: tensor.dims for name, tensor in inputs.items()}
     results = [_check_line(line, shapes, dialect, sizes, text) for line in lines]
@@ -78,7 +81,7 @@ def run_code_check(
 def _check_line(
     line: str, inputs: Mapping[str, Shape], dialect: str | None, sizes: Mapping[str, GivenValue], text: str | None
 ) -> CheckedFile:
-    """Check the declared shapes in one file, or in a line of code."""
+    """Check the declared shapes in a file, or in a line of code."""
     line, entry = split_entry(line)
     name = line if isfile(line) else ""  # noqa: PTH113 - it never raises
     try:
@@ -88,7 +91,7 @@ def _check_line(
 
 
 def _print_result(result: CheckedFile, *, github: bool) -> None:
-    """Print the failures of a file, each with its line."""
+    """Print the failures of a file, each with its line number."""
     for line, message in result.messages():
         if github:
             print_stdout(github_annotation(result.name, message, line))
@@ -98,7 +101,7 @@ def _print_result(result: CheckedFile, *, github: bool) -> None:
 
 
 def _format_summary(results: Sequence[CheckedFile]) -> str:
-    """Format the numbers of correct and wrong shapes and of incomplete checks."""
+    """Format the numbers of correct shapes, wrong shapes and incomplete checks."""
     counts = [result.check.counts() for result in results]
     passed, failed = [sum(count[verdict] for count in counts) for verdict in (CheckVerdict.PASSED, CheckVerdict.FAILED)]
     functions = [function for result in results for function in result.check.functions]

@@ -91,9 +91,11 @@ def print_unknown_calls(
     where: str | None,
     output_options: OutputOptions,
 ) -> None:
-    """Print to stderr the command that also passes the results of unknown calls.
+    """Suggest a command that also states the results of unknown calls.
 
-    The command is omitted if the code is not in a file, that is, if `path` is None.
+    The command is printed to stderr.
+
+    Nothing is printed if the code is not in a file, that is, if `path` is None.
     """
     if not (calls and path) or output_options.json or output_options.quiet:
         return
@@ -116,13 +118,16 @@ def print_unknown_calls(
 
 
 def _format_proposal(call: UnknownCall) -> str:
-    """Format the proposed shape of a call, once for each tensor that it returns."""
+    """Format the proposed shape of a call's result.
+
+    The shape is repeated for each tensor that the call returns.
+    """
     text = "SHAPE" if call.proposal is None else shape_text(call.proposal)
     return text if call.count == 1 else ",".join([f"({text.strip('()')})"] * call.count)
 
 
 def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[str, object]:
-    """Return the lines and the names of the results as JSON fields.
+    """Return the lines of code and the names of the results as JSON fields.
 
     The name of an unnamed result is None.
     """
@@ -133,8 +138,8 @@ def lines_json(records: Sequence[StatementRecord], result_count: int) -> dict[st
 def print_annotated(text: str, records: Sequence[StatementRecord], path: str | None, *, is_quiet: bool = False) -> None:
     """Print source code with the shapes of each line as comments.
 
-    If `path` is a file name, the file is overwritten instead. Raises `ShapeError` (usage) if the text is not a source
-    file, for example a session with prompts, and (file) if the file cannot be written.
+    If `path` is a file name, the file is overwritten, and nothing is printed. Raises `ShapeError` (usage) if the text
+    is not a source file, for example a session with prompts, and (file) if the file cannot be written.
     """
     if normalize_pasted_code(text) != text.rstrip() or "\N{REPLACEMENT CHARACTER}" in text:
         raise usage_error("only source in UTF-8, without prompts and indentation, can be annotated", argument="line")

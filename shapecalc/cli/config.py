@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from shapecalc.cli.terminal import AnyTerminalApp
 
 ACTIONS = {"set": 2, "unset": 1}
-"""The number of arguments of each action."""
+"""The number of arguments after each action."""
 KEY_TABLE = "keys."
-"""The prefix of the configuration names that set keys of the app, for example `keys.fix`."""
+"""The prefix of configuration names that assign keys of the app, for example `keys.fix`."""
 
 
 def run_config(
@@ -41,7 +41,7 @@ def run_config(
 ) -> int:
     """Print the user's configuration, or change one of its values.
 
-    Return the exit code.
+    `action` is one of `ACTIONS`, or None to print. Return the exit code.
     """
     given = [text for text in (key, value) if text is not None]
     try:
@@ -61,7 +61,7 @@ def run_config(
 
 
 def _print_config(app: AnyTerminalApp, output_options: OutputOptions) -> int:
-    """Print the configuration and its path, and the defaults that override it.
+    """Print the configuration and its path, and the values that override it.
 
     Raises `ShapeError` (usage) for an invalid value, and `ShapeError` (file) if the file cannot be read.
     """
@@ -81,7 +81,7 @@ def _print_config(app: AnyTerminalApp, output_options: OutputOptions) -> int:
 
 
 def _parse_value(app: AnyTerminalApp, key: str, value: str) -> str | int:
-    """Parse the value of a key.
+    """Parse a value of the configuration.
 
     Raises `ShapeError` (usage) for an unknown key and an invalid value.
     """
@@ -98,7 +98,7 @@ def _parse_value(app: AnyTerminalApp, key: str, value: str) -> str | int:
 
 
 def _write_config(path: str, key: str, value: str | int | None) -> None:
-    """Set the value of a key in a file, or remove the key if the value is None.
+    """Set a key in a configuration file, or remove it if the value is None.
 
     Comments are kept. Raises `ShapeError` (usage) if the file is not TOML, and `ShapeError` (file) if it cannot be read
     or written.

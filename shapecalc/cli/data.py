@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     ElementPath = Sequence[tuple[str, tuple[int, ...] | None]]
     PathsByOption = dict[str, list[dict[str, Any]]]
-    """The path of an element as JSON, for each option in `PATH_OPTIONS` that is set."""
+    """For each option in `PATH_OPTIONS` that is set, the paths of its elements as JSON."""
 
 BYTE_UNITS: dict[str, int] = {"": 1} | {f"{name}B": 1000**power for power, name in enumerate(("", "K", "M", "G", "T"))}
 BYTE_UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", "G", "T"), 1)}
@@ -40,12 +40,12 @@ PATH_OPTIONS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
     "follow": ("goes", trace_element),
     "follow_out": ("came", trace_element_back),
 }
-"""The label of the printed path and the function that computes the path, by option name."""
+"""For each option, the label of the printed path and the function that computes it."""
 
 
 @contextmanager
 def convert_file_errors() -> Iterator[None]:
-    """Convert a `FileError` or a `BackendError` to a `ShapeError` (file)."""
+    """Convert errors of files and backends in a `with` block to `ShapeError` (file)."""
     from shapecalc.engine.arrays import FileError
     from shapecalc.engine.execute import BackendError
 
@@ -133,7 +133,7 @@ def print_elements(
 
 
 def data_movement_lines(answer: Trace | Chain, source: Source | None, *, every_stage: bool) -> list[str]:
-    """Return lines that report whether the execution copies data, how much and why.
+    """Report whether the execution copies data, how much and why, as lines of text.
 
     Amounts and strides are in bytes if the input is a file, otherwise in elements. With `every_stage`, there is a line
     with the strides after each stage.
@@ -205,7 +205,7 @@ def write_output_or_plan(
 
 
 def _has_store_or_plan(source: Source, output_options: OutputOptions) -> bool:
-    """Return whether the input or the output is a store, or a plan is requested."""
+    """Return whether the input or output is a store, or a plan is requested."""
     return (
         source.is_store
         or output_options.plan
@@ -280,7 +280,10 @@ def _open_workers(output_options: OutputOptions) -> Iterator[tuple[TaskRunner, i
 
 
 def _plan_store_job(answer: Trace | Chain, source: Source, output_options: OutputOptions, threads: int) -> StoreJob:
-    """Plan the tasks that write the output store, for workers with `threads` threads."""
+    """Plan the tasks that write the output store.
+
+    Each worker has `threads` threads.
+    """
     from shapecalc.engine.stores.jobs import plan_job
 
     chunks = None if output_options.chunks is None else tuple(parse_axes(output_options.chunks, "chunks"))
@@ -375,7 +378,7 @@ def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOp
 def _run_store_job(answer: Trace | Chain, source: Source, target: Path, output_options: OutputOptions) -> None:
     """Write the output store `target`.
 
-    If interrupted, print the command that resumes the job.
+    If the job is interrupted, the command that resumes it is printed.
     """
     from shapecalc.engine.stores.jobs import partial_output_folder, run_job
 

@@ -71,9 +71,9 @@ def _check_option_conflicts(
 
 
 def _check_seed(seed: str) -> None:
-    """Check that a seed is a short word of letters, digits, hyphens and underscores.
+    """Raise `ShapeError` (usage) if a seed is empty, too long or not a simple word.
 
-    Raises `ShapeError` (usage).
+    A simple word consists of ASCII letters, digits, hyphens and underscores.
     """
     if not (0 < len(seed) <= MAX_SEED_LENGTH and seed.isascii() and seed.replace("-", "").replace("_", "").isalnum()):
         shown = escape_unprintable(truncate(seed))
@@ -105,7 +105,7 @@ def _print_worksheet(
 
 
 def _worksheet_format(file: str | None) -> str:
-    """Return the worksheet format for the suffix of a file name.
+    """Return the worksheet format that the suffix of a file name selects.
 
     The format is text if there is no file or no suffix. Raises `ShapeError` (usage) for an unknown suffix.
     """
@@ -195,9 +195,9 @@ def _wrap_to_terminal(text: str) -> str:
 
 
 def _select_hint(drill: Drill, hint_number: int) -> str:
-    """Return hint `hint_number` on the current exercise, or its last hint.
+    """Return hint number `hint_number` on the exercise, or its last hint.
 
-    Hints are numbered from 0, from the most general hint to the most specific one.
+    Hints are numbered from 0, the most general one first.
     """
     from shapecalc.teaching.judging import graded_hints, resolve_command_line
 

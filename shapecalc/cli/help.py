@@ -29,7 +29,7 @@ RAW_PARAGRAPH = "\b\n"
 """The prefix that marks a paragraph whose lines must not be wrapped."""
 SHARED_OPTIONS_NOTE = "All ops have --dialect, --expect, --explain, --json and more: shapecalc help options"
 EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
-"""The last line of an op's help; the quotes are needed because PowerShell splits unquoted words at commas."""
+"""The last line of an op's help: PowerShell splits unquoted words at commas."""
 
 
 def help_text(name: str) -> str:
@@ -75,7 +75,7 @@ def _wrap_paragraphs(text: str, width: int, indent: str = "") -> str:
 
 
 def _section_text(title: str, rows: HelpRows, width: int) -> str:
-    """Format a help section: its title, and a table of names and descriptions."""
+    """Format a section of the help: its title, and a table of names and descriptions."""
     column = min(max(len(name) for name, _ in rows), MAX_NAME_WIDTH) + 2
     lines = [f"{title}:"]
     for name, description in rows:
@@ -115,9 +115,9 @@ def _option_row(option: Option) -> tuple[str, str]:
 
 
 def exclusive_dialect_names(op: Op, name: str) -> str:
-    """Return the names of the dialects that support an option of an op.
+    """Return the dialects that have an option that the op's default dialect lacks.
 
-    If the default dialect of the op supports the option, return an empty string.
+    The names are joined by commas. Return an empty string if the default dialect has the option.
 
     >>> exclusive_dialect_names(OPS["reshape"], "reverse"), exclusive_dialect_names(OPS["reshape"], "allowzero")
     ('mxnet', '')
@@ -128,7 +128,7 @@ def exclusive_dialect_names(op: Op, name: str) -> str:
 
 
 def _dialect_has_option(op: Op, dialect: Dialect, param: Param | None, name: str) -> bool:
-    """Return whether a dialect supports the option `name` of an op.
+    """Return whether an op has the option `name` in a dialect.
 
     `param` is the parameter with this name, or None if the option is the switch of a dialect, such as `allowzero`.
     """

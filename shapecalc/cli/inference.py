@@ -1,4 +1,4 @@
-"""Infer the command of arguments that do not begin with a command."""
+"""Infer the command of a command line that does not begin with one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def infer_command_line(words: Sequence[str]) -> list[str]:
-    """Infer the command line of `tui` arguments that do not begin with a command.
+    """Infer the command line of `tui` from arguments without a command name.
 
     If the inferred command would read its text from standard input, the returned command line contains the text itself.
     Raises `ShapeError` (usage) if no command can be inferred.
@@ -29,7 +29,7 @@ def infer_command_line(words: Sequence[str]) -> list[str]:
 
 
 def detect_command_line(user_input: UserInput, options: Sequence[str]) -> list[str]:
-    """Return the command line for an input.
+    """Return the command line that `user_input` abbreviates.
 
     Raises `ShapeError` (usage) if no command is detected.
     """
@@ -88,7 +88,7 @@ def is_error_message(text: str) -> bool:
 
 
 def _unknown_command_error(words: Sequence[str]) -> ShapeError:
-    """Return the error for arguments from which no command can be inferred."""
+    """Return the error that no command can be inferred from arguments."""
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.core.text import escape_unprintable, suggest_name, truncate

@@ -92,7 +92,7 @@ DIALECT_KEYS = (
     *("left_over", "splits_by_size", "splits_unevenly", "infers_part"),
     "note",
 )
-"""The keys at the end of the JSON object of a dialect.
+"""The last keys of a dialect's JSON object.
 
 They are fields of `Dialect`, or fields of the dialect's rows in the semantics tables of the ops.
 """
@@ -133,7 +133,7 @@ DIALECTS_COMMAND = Command(
 
 
 MAX_TOPIC_LENGTH = 80
-"""Maximum length, in characters, of a word that is looked up in the manual and in the texts of rules."""
+"""Maximum length, in characters, of a word that is searched in the manual and in the rules."""
 RULE_ARGUMENT = Argument(
     "rule",
     "the id of a rule or of a cause reported by doctor, or a word to search for",
@@ -256,7 +256,7 @@ FIGURES_HINT = "write two sizes, as 256 729, or an element count and the request
 
 
 def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
-    """Print possible explanations of two mismatching sizes, one per line.
+    """Print possible explanations of two mismatched sizes, one per line.
 
     `figures` are two sizes, or an element count and the requested shape. If `figures` is a single word, the word is the
     id of a rule, and the rule is printed as by `why`. Return 1 if no explanation is better than chance.
@@ -339,7 +339,7 @@ BACKENDS_COMMAND = Command(
 
 
 DEFAULT_DTYPES = ("float32", "float16", "int8")
-"""Element types for which the size in bytes is printed if `--dtype` is not given."""
+"""Element types for which the size in bytes is printed without `--dtype`."""
 
 
 def run_size(input: str, dtype: str | None, where: str | None, output_options: OutputOptions) -> int:
@@ -360,7 +360,7 @@ def run_size(input: str, dtype: str | None, where: str | None, output_options: O
 def _print_size(text: str, dtype: str | None, where: str | None, output_options: OutputOptions) -> int:
     """Print the element count of a shape, its prime factors and its size in bytes.
 
-    Also suggest commands to continue with. Return the exit code.
+    Commands to continue with are suggested. Return the exit code.
     """
     try:
         parsed = read_input(strip_leading_space(text), {"dtype": dtype}, "flatten")
@@ -403,7 +403,7 @@ SIZE_COMMAND = Command(
 def run_vectors(dialect: list[str] | None, output_options: OutputOptions) -> int:
     """Print the test cases of the selected dialects as JSON Lines.
 
-    `dialect` lists the selected dialects, or None for all dialects.
+    `dialect` lists the selected dialects; None selects all.
     """
     try:
         names = [lookup_dialect(name).name for name in dict.fromkeys(dialect or [])]
@@ -434,7 +434,7 @@ MANUAL_PAGES = {
     **dict.fromkeys(("cases", "lessons"), 5),
     **dict.fromkeys(("dialects", "limits", "operands", "spellings", "tutorial"), 7),
 }
-"""The section number of each manual page, by topic."""
+"""The manual section of each page, by topic: 1 commands, 5 file formats, 7 miscellanea."""
 SHARED_PAGES = {"match": "check", "vectors": "check", "drill": "tui", "film": "tui", "serve": "tui"}
 """The manual page of each command that has no separate page, by command name.
 
@@ -459,7 +459,7 @@ def topic_page_text(topic: str) -> str:
 
 
 def _overview_entry(command: str, source: str) -> str:
-    """Return the mdoc source of a short page about a command.
+    """Build the mdoc source of a short page about a command.
 
     The synopsis and the description are taken from `source`, the mdoc source of the overview page.
     """
@@ -551,7 +551,7 @@ TOPIC_ALIASES = {
     **dict.fromkeys(("what", "reading"), "readings"),
     "option": "options",
 }
-"""The manual topic for each synonym."""
+"""The topic of the manual to which each synonym refers."""
 
 
 QUESTION_TOPICS = {
@@ -561,11 +561,14 @@ QUESTION_TOPICS = {
     "broadcasting": "why broadcast",
     **dict.fromkeys(("nchw", "nhwc", "channels"), "help tutorial"),
 }
-"""The command that answers a question, by a word of the question."""
+"""The command that answers a question, by a word that the question contains."""
 REARRANGING_OPS = frozenset((*FAMILIES["split and merge axes"], *FAMILIES["permute axes"]))
-"""The ops that differ in the order of the elements; a question about two of them is answered by comparing both."""
+"""The ops that can differ in the order of the elements.
+
+A question about two of them is answered by comparing both.
+"""
 UNINFORMATIVE_WORDS = frozenset(["what", "list", MEAN.name])
-"""Words of questions that are also names of ops or topics."""
+"""Words that name an op or a topic, but in a question usually mean something else."""
 MAX_QUESTION_HINTS = 3
 """The maximum number of commands in the hint for a question."""
 
@@ -602,7 +605,7 @@ def question_error(words: Sequence[str]) -> ShapeError:
 
 
 def topic_hint(word: str) -> str:
-    """Return a hint to the manual topic with the name of an unknown command.
+    """Return a hint to the manual topic that has the name of an unknown command.
 
     Return an empty string if no topic has this name.
 
@@ -614,7 +617,7 @@ def topic_hint(word: str) -> str:
 
 
 def topic_text(word: str) -> str:
-    """Return the help on a manual page, rule, dialect, section or option.
+    """Return the help on a manual page, a rule, a dialect, a section or an option.
 
     Return an empty string for an unknown word.
 
@@ -720,7 +723,7 @@ def run_help(command: list[str] | None, page: bool, whole: bool, output_options:
 
 
 def shorten_help(text: str, topic: str) -> str:
-    r"""Return the beginning of a help text, and the command that prints the remainder.
+    r"""Return the first lines of a help text, and the command that prints the rest.
 
     >>> shorten_help("line\n" * 30, "cases").splitlines()[-2:]
     ['', '8 more lines: shapecalc help cases --all']
@@ -733,7 +736,7 @@ def shorten_help(text: str, topic: str) -> str:
 
 
 def _topic_help(word: str, *, page: bool) -> str:
-    """Return the help on a topic, or the program's help if no topic is given.
+    """Return the help on a topic, or the program's help for an empty word.
 
     Raises `ShapeError` (usage) for an unknown topic, and `ShapeError` (file) if the pages are not installed.
     """

@@ -34,7 +34,7 @@ ARRAY_FILES_ARGUMENT = Argument("files", "files, arrays in files (x.npz:w), and 
 
 
 class ArrayResult(Record):
-    """The result of matching the shape of one array with the pattern.
+    """The comparison of the shape of one array with the pattern.
 
     `problem` states why the array does not match or cannot be read; it is None if the array matches.
     """
@@ -44,7 +44,7 @@ class ArrayResult(Record):
 
     @property
     def exit_code(self) -> int:
-        """The exit code for this array, without the results of other arrays."""
+        """The exit code for this array alone."""
         return ExitCode.OK if self.problem is None else problem_exit_code(self.problem)
 
     def as_json(self) -> dict[str, object]:
@@ -117,7 +117,7 @@ def _match_arrays(matcher: Matcher, files: list[str]) -> Iterator[ArrayResult]:
 
 
 def _print_result(result: ArrayResult, output_options: OutputOptions, *, github: bool) -> None:
-    """Print the problem of an array that does not match or cannot be read."""
+    """Print why an array does not match or cannot be read."""
     if result.problem is None or output_options.json or output_options.quiet:
         return
     if github:
@@ -129,7 +129,7 @@ def _print_result(result: ArrayResult, output_options: OutputOptions, *, github:
 
 
 def _match_summary(matcher: Matcher, counts: dict[CheckVerdict, int]) -> str:
-    """Format the count of each verdict and the sizes of the named dims as one line."""
+    """Format the number of arrays with each verdict, and the sizes of the named dims."""
     sizes = ", ".join(f"{name} is {size}" for name, size in matcher.sizes.items())
     arrays = format_summary(counts) if any(counts.values()) else "no arrays"
     return f"{arrays}; {sizes}" if sizes else arrays

@@ -1,10 +1,9 @@
 """`shapecalc mcp`: a Model Context Protocol server for coding agents.
 
-The tools are the ops and some other commands. A tool call returns text, and the JSON that the command prints with
-`--json`.
-The server reads only headers of files in its working folder. Each call runs in its own process, which is killed if
-the agent cancels the call or if the call exceeds the time limit.
-Source: modelcontextprotocol.io, specification 2025-11-25, tools.
+The tools are the ops and some other commands. A tool call returns text, and the JSON object that the command prints
+with `--json`. The server reads only headers of files in its working folder. Each call runs in its own process, which is
+killed if the agent cancels the call or if the call exceeds the time limit. Source: modelcontextprotocol.io,
+specification 2025-11-25, tools.
 """
 
 from __future__ import annotations
@@ -84,13 +83,13 @@ MODEL_PROPERTIES: dict[str, JsonSchema] = {
 }
 MODEL_DESCRIPTION = "List the nodes of an ONNX model that break at another batch size, with the reason and the fix."
 MAX_MESSAGE_LENGTH = 1 << 24
-"""Maximum length of an error message in characters."""
+"""Maximum length, in characters, of the argument that contains error messages."""
 CALL_TIMEOUT = 30
-"""Maximum duration of a call in seconds."""
+"""Maximum duration of a tool call in seconds."""
 MAX_CONCURRENT_CALLS = 2
-"""Maximum number of concurrent calls.
+"""Maximum number of tool calls that run at the same time.
 
-The time that further calls wait does not count towards `CALL_TIMEOUT`.
+Further calls wait; their waiting time does not count towards `CALL_TIMEOUT`.
 """
 INSTRUCTIONS = (
     "Call a tool before you write a reshape or transpose, and when a runtime refuses one. Answers follow the "
@@ -125,9 +124,7 @@ class AgentTool(Record):
             if name not in known:
                 shown = escape_unprintable(truncate(name))
                 raise usage_error(f"{self.name} takes no '{shown}'", suggest_name(shown, known), argument=name)
-            is_text = (
-                self.name not in OPS and known[name].get("type") == "string"
-            )  # the arguments of an op are checked by the op
+            is_text = self.name not in OPS and known[name].get("type") == "string"  # the op itself checks its arguments
             if is_text and not isinstance(value, str | None):
                 raise usage_error(f"{name} is a text, not {describe_value(value)}", argument=name)
             limit = (
@@ -189,7 +186,7 @@ def _make_op_tool(op: Op) -> AgentTool:
     description = f"{op.summary} Returns the output shape with every step, under the rules of {op.default_dialect}"
 
     def run_op(arguments: CallArguments, folder: Path) -> ToolResult:
-        """Resolve the request that the arguments of a call describe."""
+        """Resolve the request in the arguments of a tool call."""
         shape, options = _resolve_input(arguments["input"], {**arguments, "input": None}, op.name, folder)
         return _format_result(answer_request(make_request(op.name, shape, options)))
 
@@ -287,11 +284,11 @@ def _format_result(answer: Trace | Chain) -> ToolResult:
 
 
 def _resolve_input(input_value: Any, options: CallArguments, op: str, folder: Path) -> tuple[Any, CallArguments]:
-    """Return the shape of an input, and the options.
+    """Return the shape of an input, and the options of the request.
 
-    If the input is a file, the header of the file is read, and the element type of the file is added to the options.
-    `folder` is the working directory of the process. Raises `ShapeError` (file) if the file cannot be used, or if its
-    path, with symbolic links resolved, is outside `folder`.
+    If the input is a file, its header is read, and its element type is added to the options. `folder` is the working
+    directory of the process. Raises `ShapeError` (file) if the file cannot be used, or if its path, with symbolic links
+    resolved, is outside `folder`.
     """
     if not (isinstance(input_value, str) and is_file_argument(input_value)):
         return input_value, options
@@ -342,7 +339,7 @@ def run_mcp(output_options: output.OutputOptions) -> int:  # noqa: ARG001 - requ
         failed = failed.exceptions[0]
     if isinstance(failed, OSError):
         output.discard_stdout()
-        if not isinstance(failed, BrokenPipeError):  # a broken pipe means that the agent has disconnected
+        if not isinstance(failed, BrokenPipeError):  # a broken pipe only means that the agent has disconnected
             raise output.report_stream_error("mcp", failed)
     return output.ExitCode.OK
 
@@ -390,7 +387,7 @@ async def _serve_client(folder: Path) -> None:
     requests, server_requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
     responses, stdout_responses = anyio.create_memory_object_stream[SessionMessage](
         inf
-    )  # an unbounded buffer, so that send never waits
+    )  # the buffer is unbounded, so send never waits
 
     async def forward(message: SessionMessage | JSONRPCError | None) -> None:
         """Send a message to the server, or an error response to the client.
@@ -405,7 +402,8 @@ async def _serve_client(folder: Path) -> None:
             await anyio.wait_all_tasks_blocked()
             for _ in range(MAX_CONCURRENT_CALLS):
                 await calls.acquire_on_behalf_of(object())
-            await anyio.wait_all_tasks_blocked()  # a call releases its token before it sends its response
+            # a call may still be sending its response after it has released its token
+            await anyio.wait_all_tasks_blocked()
             await requests.aclose()
 
     async def write_responses() -> None:
@@ -445,10 +443,10 @@ async def _call_in_worker(name: str, arguments: CallArguments, folder: Path) -> 
 
 
 def call_tool_safely(name: str, arguments: CallArguments, folder: Path) -> ToolResult:
-    """Call a tool in the worker process, and return an error message on failure.
+    """Call a tool in the worker process, and return an error as the result.
 
-    The message is one line of text, without JSON. A killed server cannot end the process; therefore, a timer ends the
-    process after twice the time limit.
+    The error is one line of text, without JSON. A timer ends the process after twice the time limit, because a killed
+    server cannot end it.
     """
     import faulthandler
 
@@ -473,7 +471,7 @@ def _forward_lines(lines: BinaryIO, forward: Callable[[SessionMessage | JSONRPCE
     For a line that is not a message, `forward` is called with an error response. The process may exit while this
     function waits for a line.
     """
-    with suppress(RuntimeError, CancelledError):  # the event loop has ended, since stdout is closed
+    with suppress(RuntimeError, CancelledError):  # stdout is closed, so the event loop has ended
         while line := lines.readline(MAX_AGENT_LINE_BYTES):
             rest = line
             while len(rest) == MAX_AGENT_LINE_BYTES and not rest.endswith(b"\n"):
@@ -502,7 +500,7 @@ def parse_message(line: bytes) -> SessionMessage | JSONRPCError:
         message = types.jsonrpc_message_adapter.validate_json(data, by_name=False)
         if not (isinstance(message, types.JSONRPCNotification) and "id" in request):
             return SessionMessage(message)
-    except (ValueError, RecursionError):  # an invalid line gets the error response below
+    except (ValueError, RecursionError):  # the error response for an invalid line is returned below
         pass
     valid_id = id if isinstance(id, str | int) and not isinstance(id, bool) else None
     return types.JSONRPCError(jsonrpc="2.0", id=valid_id, error=types.ErrorData(code=code, message=reason))

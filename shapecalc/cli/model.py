@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 list_reported_operators = lazy_names("models.operators", "LISTED_OPERATORS")
-"""Return the names of the operators whose nodes are listed in the report."""
+"""A function that returns the operators whose nodes are listed in the report."""
 LAYER_DIALECTS = ("tensorrt",)
-"""Dialects whose layers `model --dialect` can generate."""
+"""Dialects for which `model --dialect` can generate layers."""
 FILE_ARGUMENT = Argument("file", "the ONNX model", "FILE.onnx")
 BATCH_ARGUMENT = Argument("batch", "the batch size at which to check the model and verify its fix", "[BATCH]", False)
 SIZE_OPTIONS = (
@@ -43,7 +43,7 @@ SIZE_OPTIONS = (
     Option("shapes", "Shape of an input: x=N,3,H,W; may be repeated.", OptionKind.TEXTS, "INPUT=SHAPE", "--set"),
     Option("where", "Sizes for other names: H=640; may be repeated.", OptionKind.TEXTS, "SIZES"),
 )
-"""Options for the batch sizes and the other sizes at which a model is checked."""
+"""Options for the sizes at which a model is checked."""
 NODE_OPTION = Option("node", "Show this node in full: its name, or its path such as '#18'.", metavar="NAME|PATH")
 DISPLAY_OPTIONS = (
     Option("all", "List every node, with names for sums and floors.", OptionKind.FLAG),
@@ -88,9 +88,9 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
     """Print a report of a model, or write the fixed model, and return the exit code."""
     from shapecalc.cli.model_report import parse_size_options, parse_targets
 
-    if file == "fix" and arguments["batch"] and not Path(file).exists():  # the same as `model m.onnx --fix`
+    if file == "fix" and arguments["batch"] and not Path(file).exists():  # another way to write `model m.onnx --fix`
         file, arguments = arguments["batch"], {**arguments, "batch": None, "fix": True}
-    gc.disable()  # a report has many objects and no cycles, so garbage collections would free nothing
+    gc.disable()  # a report has many objects and no reference cycles
     try:
         _check_option_conflicts(arguments, output_options)
         options = parse_size_options(arguments["batch"], arguments["shapes"] or (), arguments["where"] or ())
@@ -111,9 +111,9 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
 
 
 def _check_unused_options(arguments: Mapping[str, Any], writing: Sequence[str], output_options: OutputOptions) -> None:
-    """Raise `ShapeError` (usage) for check options if the model is not checked.
+    """Raise `ShapeError` (usage) for an option that only affects checks.
 
-    `--static` alone and `--rename` alone write a file without a check.
+    It is raised if `--static` alone or `--rename` alone writes a file, because the model is then not checked.
     """
     checking = {"--batch": arguments["batch"], "--set": arguments["shapes"], "--where": arguments["where"]}
     checking["--strict"] = output_options.strict
@@ -154,7 +154,7 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
 
 
 def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions, arguments: Mapping[str, Any]) -> int:
-    """Print the report of a model, or the parts that the options select.
+    """Print the report of a model, or the parts of it that options select.
 
     `arguments` are the values of the command's options, by name. Return 1 if `--lint` or `-q` finds a failing node.
     """
@@ -212,10 +212,10 @@ def _print_differences(file: str, other: str, output_options: OutputOptions) -> 
 
 
 def _print_held_sizes(file: str, sizes: BatchOptions, output_options: OutputOptions, text: str, *, lint: bool) -> int:
-    """Print the constants of a model that equal the sizes of free dims.
+    """Print the constants of a model that should change with its free dims.
 
-    `text` contains the names of the dims. With `lint` or `-q`, return 1 if there are such constants, and with
-    `--strict` also if a node cannot be checked.
+    Such a constant equals the size of a free dim. `text` contains the names of the dims. With `lint` or `-q`, return 1
+    if there are such constants, and with `--strict` also if a node cannot be checked.
     """
     from shapecalc.cli.model_report import held_size_json, held_size_lines
     from shapecalc.models.file import read_model
@@ -233,7 +233,7 @@ def _print_held_sizes(file: str, sizes: BatchOptions, output_options: OutputOpti
 
 
 def _print_trtexec_options(file: str, sizes: BatchOptions, output_options: OutputOptions, text: str) -> int:
-    """Print the shape options of trtexec.
+    """Print the shape options for `trtexec`, TensorRT's command.
 
     `text` contains the minimum, optimum and maximum of each free dim. Return 1 if the model does not run at these
     sizes.
@@ -329,7 +329,7 @@ def _run_fix(
 
 
 def _run_static(file: str, output_options: OutputOptions, text: str, *, prove: bool) -> int:
-    """Write a model with sizes for its free dims, and return the exit code."""
+    """Write a model whose free dims have fixed sizes, and return the exit code."""
     from shapecalc.cli.model_report import static_json, static_line, write_static_model
 
     result = write_static_model(file, text, str(output_options.out), force=output_options.force, prove=prove)

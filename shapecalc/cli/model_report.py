@@ -1,8 +1,8 @@
 """Format model reports as text, JSON and layers; parse the options of `model`.
 
 The verdict on a node states at which batch sizes the node works. If the operator of a node has an equivalent op of
-shapecalc, the node is checked and listed in the report; failures of other nodes are reported as unlisted failing nodes.
-The target of a node is its shape, permutation or axes argument. A fix replaces the target, or inserts nodes.
+shapecalc, the node is checked and listed in the report; other nodes are reported only if they fail, as unlisted failing
+nodes. The target of a node is its shape, permutation or axes argument. A fix replaces the target, or inserts nodes.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from shapecalc.reasoning.answers import answer_chain
 from shapecalc.render.code import find_generator
 
 if TYPE_CHECKING:
-    from shapecalc.diagnosis.reading import ParsedMessage  # slow to import: it contains a table of messages
+    from shapecalc.diagnosis.reading import ParsedMessage  # its table of messages is slow to import
     from shapecalc.models.held_sizes import HeldSizes
     from shapecalc.models.rename import RenamedModel
     from shapecalc.models.static import StaticModel
 
 T = TypeVar("T")
 Cells = tuple[str, ...]
-"""The cells of a row in a table; in the details of a node, a label, a text and a remark."""
+"""The cells of a table row; in the details of a node, a label, a text and a remark."""
 JsonObject = dict[str, object]
 COLUMNS = ("#", "node", "op", "input", "target", "output", "batch")
 SIZE_COLUMNS = ("elements", "bytes")
-"""Table columns that `--all` adds."""
+"""Table columns that are added by `--all`."""
 TARGET_SOURCE_TEXTS = {
     "initializer": "from the initializer {}",
     "Constant": "from the Constant {}",
@@ -64,11 +64,11 @@ TARGET_SOURCE_TEXTS = {
     "attribute": "an attribute",
     "none": "",
 }
-"""Description of each source of a target; the placeholder is a tensor name."""
+"""A description of each source of a target; `{}` is the placeholder for a tensor name."""
 REASON_COLUMN = "why"
-"""The table column with the reasons of `EXPLAINED_VERDICTS`; omitted if no node has such a verdict."""
+"""The table column with the reasons for `EXPLAINED_VERDICTS`; omitted if no node has such a verdict."""
 SOURCE_COLUMN = "code"
-"""The table column with the Python file and line of each node; omitted if no failing node has them."""
+"""The table column with the Python file and line of each node; omitted if no failing node has a line."""
 EXPLAINED_VERDICTS = (
     BatchVerdict.FAILS,
     BatchVerdict.SOMETIMES,
@@ -81,13 +81,13 @@ MAX_UNLISTED_FAILURES = 8
 MAX_CELL_LENGTH, MAX_TEXT_LENGTH = 60, 400
 """Maximum lengths, in characters, of a table cell and of other texts."""
 CONSTANT_TARGET_SOURCES = ("initializer", "Constant", "attribute", "folded")
-"""Sources of targets that are constants."""
+"""Sources of a target that is a constant of the model."""
 MAX_RUN_LENGTH = 32
 """Maximum number of consecutive nodes that are converted to layers together."""
 MAX_BATCH = 4096
 """Maximum batch size."""
 MAX_DIGITS = 9
-"""Maximum number of digits of a size."""
+"""Maximum number of digits of a size in an option."""
 
 
 def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence[str]) -> BatchOptions:
@@ -115,7 +115,7 @@ def _parse_batch(text: str) -> tuple[str | None, tuple[int, ...]]:
     """Parse the value of `--batch`: the name of the batch dim, and the batch sizes.
 
     The name is None if it is omitted. The sizes are sorted. If there is only one size, the size 1 is added, because a
-    model is judged at two sizes or more. If there are no sizes, the default sizes are returned.
+    verdict requires at least two sizes. If there are no sizes, the default sizes are returned.
     """
     words = [word.strip() for word in text.replace("=", ",").split(",")]
     is_name = words[0].isprintable() and not words[0].lstrip("+-")[:1].isdigit()
@@ -215,7 +215,7 @@ def _parse_range(text: str) -> tuple[int, int, int]:
 
 
 def held_size_lines(found: HeldSizes) -> list[str]:
-    """Format the constants that equal sizes of free dims, and a summary."""
+    """Format the constants that should change with free dims, and a summary."""
     lines = []
     for held in found.held:
         name = f"{reports.node_name(held.node)}: {held.node.op}"
@@ -237,7 +237,7 @@ def held_size_lines(found: HeldSizes) -> list[str]:
 
 
 def held_size_json(found: HeldSizes) -> JsonObject:
-    """Return the JSON object of the constants that equal sizes of free dims."""
+    """Return the constants that should change with free dims as a JSON object."""
     held = [
         {
             **_json_fields(number.node, "path", "name", "op"),
@@ -283,7 +283,7 @@ def _trt_shape(dims: Sequence[int | str | None], sizes: Mapping[str, int]) -> st
 
 
 def difference_line(difference: ModelDifference) -> str:
-    """Format a difference between two models.
+    """Format a difference between two models as a line.
 
     >>> difference_line(ModelDifference("input", "x", "float32 N,3", None))
     'input x: float32 N,3 here, absent there'
@@ -315,10 +315,10 @@ def write_fixed_model(
 ) -> tuple[reports.Report, StaticModel | None]:
     """Write the fixed model, and return the report of the changes and the result of `--static`.
 
-    `targets` contains targets from the user, by node name; other failing nodes get their best fix. `rename_texts` are
-    the values of `--rename`, and `static_text` is the value of `--static`. With `prove`, the fixed model is executed to
-    verify that it is equivalent to the original model. Raises `ShapeError` (file) if a file cannot be used, and (usage)
-    if a node in `targets` is unknown or does not fail.
+    `targets` contains targets from the user, by node name; every other failing node gets its best fix. `rename_texts`
+    are the values of `--rename`, and `static_text` is the value of `--static`. With `prove`, the fixed model is
+    executed to verify that it is equivalent to the original model. Raises `ShapeError` (file) if a file cannot be used,
+    and (usage) if a node in `targets` is unknown or does not fail.
     """
     static_sizes = static_text and _parse_static_sizes(static_text)
     model = judge_model(read_model(file), sizes)
@@ -362,7 +362,7 @@ def rename_line(result: RenamedModel) -> str:
 
 @contextmanager
 def _report_file_errors(output_path: str) -> Iterator[None]:
-    """Raise `ShapeError` (file) if the output file cannot be written."""
+    """Convert an `OSError` in a `with` block to a `ShapeError` (file)."""
     try:
         yield
         return
@@ -376,7 +376,7 @@ def _report_file_errors(output_path: str) -> Iterator[None]:
 def write_static_model(file: str, text: str, output_path: str, *, force: bool, prove: bool) -> StaticModel:
     """Write a model with the sizes of `--static`, and return the result.
 
-    Raises `ShapeError` (usage) for invalid sizes, and `ShapeError` (file) if a file cannot be used.
+    Raises `ShapeError` (usage) for invalid sizes, and (file) if a file cannot be used.
     """
     sizes = _parse_static_sizes(text)
     from shapecalc.models import static
@@ -488,9 +488,9 @@ def _format_table(columns: Cells, rows: Sequence[Cells]) -> list[str]:
 
 
 def _judged_node_cells(node_report: reports.JudgedNode, report: reports.Report, shape_texts: dict[int, str]) -> Cells:
-    """Return the table row of a node with a verdict.
+    """Return the table row of a judged node.
 
-    `shape_texts` caches formatted shapes.
+    `shape_texts` caches formatted shapes by the `id` of the shape.
     """
     target = (
         _shape_text(node_report.target, shape_texts)
@@ -507,10 +507,9 @@ def _node_cells_with_sizes(
     report: reports.Report,
     shape_texts: dict[int, str],
 ) -> Cells:
-    """Return the table row of a node with the sizes of its outputs.
+    """Return the table row of a node, with the sizes of its outputs.
 
-    `node_report` is the report on the node. For an unlisted node, `node_report` is None, and the row has no target and
-    no verdict.
+    `node_report` is the verdict on the node. It is None for an unlisted node, whose row has no target and no verdict.
     """
     cells = (
         _judged_node_cells(node_report, report, shape_texts)
@@ -530,7 +529,7 @@ def _node_cells_with_sizes(
 
 
 def _shape_text(shape: SymbolicShape | None, shape_texts: dict[int, str]) -> str:
-    """Format a shape; cache the text by `id`, since most shapes occur in two rows."""
+    """Format a shape, and cache the text, since most shapes occur in two rows."""
     if id(shape) not in shape_texts:
         shape_texts[id(shape)] = truncate(reports.format_shape(shape), MAX_CELL_LENGTH)
     return shape_texts[id(shape)]
@@ -557,7 +556,7 @@ def _total_lines(report: reports.Report) -> Iterator[str]:
     sizes = ", ".join(f"{name} = {size}" for name, size in every.counted_at.items())
     yield f"The largest{f' at {sizes}' if sizes else ''}:"
     for node, tensor in every.largest:
-        if not tensor.bytes:  # the size is unknown
+        if not tensor.bytes:  # the size of the tensor is unknown
             continue
         shape = truncate(reports.format_shape(tensor.shape), MAX_CELL_LENGTH)
         yield f"  {format_count(tensor.bytes or 0, 'byte', 'bytes')}  {shape}  {tensor.type}  {reports.node_name(node)}"
@@ -599,7 +598,7 @@ def _dims_text(dims: Iterable[object] | None) -> str:
 
 
 def _summary_lines(report: reports.Report) -> Iterator[str]:
-    """Yield lines on the failing nodes, the unlisted failures and the next command."""
+    """Yield lines on the failing nodes and the unlisted failures, and the next command."""
     failing_nodes = reports.list_failing_nodes(report.nodes)
     unknown = sum(node_report.verdict is BatchVerdict.UNKNOWN for node_report in report.nodes) + len(report.unchecked)
     counts = _failure_counts(report, failing_nodes)
@@ -651,11 +650,10 @@ def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.Judg
 
 
 def _first_failing_node_name(report: reports.Report) -> str:
-    """Return the name of the node at which a runtime would stop with an error.
+    """Return the name of the node at which a runtime would report an error.
 
-    This is the first failing node that is listed. The name is empty if this node computes wrong values without an
-    error. The name is also empty if an unlisted node fails earlier, because the shapes after the unlisted node are
-    those of the fixed model.
+    This is the first failing node in the list. The name is empty if this node computes wrong values without an error,
+    or if an unlisted node fails earlier: the shapes after the unlisted node are then those of the fixed model.
     """
     first = next((node_report for node_report in report.nodes if reports.is_failing(node_report)), None)
     stop_positions = [_path_indices(stop.node.path) for stop in report.stops]
@@ -667,7 +665,7 @@ def _first_failing_node_name(report: reports.Report) -> str:
 
 
 def _path_indices(path: str) -> tuple[int, ...]:
-    """Return the node indices in the path of a node, the outermost graph first."""
+    """Return the index of a node in each nested graph, the outermost graph first."""
     return tuple([int(part) for part in path.split("/") if part.isdecimal()])
 
 
@@ -711,9 +709,9 @@ def _shape_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
 
 
 def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
-    """Yield rows for the verdict on a node, with its preconditions.
+    """Yield the rows for the verdict on a node.
 
-    A row names the upstream node that must be fixed first, and another row states whether a batch size of 0 is refused.
+    One row names the node before it that must be fixed first, and one states whether a batch size of 0 is refused.
     """
     words = reports.format_verdict(node_report, report)
     yield "batch", f"{words}: {node_report.why}" if node_report.why else words, ""
@@ -724,7 +722,7 @@ def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iter
 
 
 def _source_rows(node: Node) -> Iterator[Cells]:
-    """Yield a row with the line of Python code of a node, if it is known."""
+    """Yield a row with the Python file and line of a node, if they are known."""
     if node.source is not None:
         path, line, function, code = node.source
         yield "code", f"{path}:{line} in {function}", code
@@ -738,7 +736,7 @@ def _fix_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
 
 
 def _command_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
-    """Yield rows with commands that print the steps of a node and draw its picture.
+    """Yield rows with the commands that explain and draw a node.
 
     There are no rows if the node cannot be expressed as a request.
     """
@@ -787,7 +785,7 @@ def fix_report_lines(
 
 
 def _proof_line(fix_result: reports.FixResult) -> str:
-    """Return the line on the proof and the written file."""
+    """Return the line that states the proof and the written file."""
     proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}
     text = ": ".join(filter(None, (proof[fix_result.proved], fix_result.why)))
     if not (fix_result.changed or fix_result.left or fix_result.stops):
@@ -798,9 +796,9 @@ def _proof_line(fix_result: reports.FixResult) -> str:
 
 
 def _fixed_batch_input_text(model_input: reports.FixedBatchInput, report: reports.Report) -> str:
-    """Describe an input that keeps a fixed batch size.
+    """Describe an input whose batch size remains fixed.
 
-    The text contains the failure that occurs if the batch size is freed, and the option that frees it.
+    The text contains the failure that a free batch size would cause, and the option that frees it.
     """
     taken = [*(model_input.taken or ())]
     taken[model_input.axis] = report.batch
@@ -839,9 +837,10 @@ def failure_lines(
 
 
 def _annotation_location(source: SourceLine | None, model_path: str) -> tuple[str, int | None]:
-    """Return the file and line of a GitHub Actions annotation.
+    """Return the file and the line of a GitHub Actions annotation.
 
-    The file is relative to the working directory, and is the model if the line of code is in no file below it.
+    The file is relative to the working directory. If the code is in no file below it, the file is the model, without a
+    line.
     """
     path = Path(os.path.relpath(source.path)) if source else None
     if source is None or path is None or os.pardir in path.parts or not path.is_file():
@@ -870,18 +869,18 @@ def _failure_text(node_report: reports.JudgedNode, report: reports.Report) -> st
 
 
 def _brief_shape(shape: SymbolicShape | None) -> str:
-    """Format a shape, truncated to fit into a message."""
+    """Format a shape, truncated to the maximum length in a message."""
     return truncate(reports.format_shape(shape), MAX_QUOTED_SHAPE_LENGTH)
 
 
 class GeneratedLayers(Record):
-    """Consecutive nodes of a model, and code that builds equivalent layers."""
+    """Layers that are equivalent to consecutive nodes of a model, as code."""
 
     nodes: tuple[reports.JudgedNode, ...]
     code: str
     """The code that builds the layers; empty if the nodes cannot be expressed as layers."""
     notes: tuple[str, ...]
-    """The conditions and warnings of the code, or the reason why `code` is empty."""
+    """The conditions and warnings of the code, or the reason why there is no code."""
 
     def as_json(self) -> dict[str, object]:
         """Return a JSON object with the nodes, the code and the notes."""
@@ -923,9 +922,9 @@ def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dial
 
 
 def _request_with_fix(node_report: reports.JudgedNode, report: reports.Report) -> Request | None:
-    """Return the request of a node, with the best fix if the node fails.
+    """Return the request that is equivalent to a node.
 
-    Return None if the input shape or the target is unknown.
+    If the node fails, its best fix is applied. Return None if the input shape or the target is unknown.
     """
     if not reports.is_failing(node_report):
         return reports.build_request(node_report, report)
@@ -972,7 +971,7 @@ def report_json(
 def _all_nodes_json(
     report: reports.Report, node_analysis: reports.AllNodes, selected_nodes: Iterable[reports.NodeSummary]
 ) -> JsonObject:
-    """Return the JSON fields of a report that contain unlisted nodes and all tensors."""
+    """Return the JSON fields of a report on unlisted nodes and on all tensors."""
     listed = {node_report.node.path for node_report in report.nodes}
     others = [
         {
@@ -1038,12 +1037,12 @@ def _fix_result_json(report: reports.Report, fix_result: reports.FixResult) -> J
 
 
 def _json_fields(value: object, *names: str) -> JsonObject:
-    """Return the named attributes of an object as JSON values, by name."""
+    """Return the named attributes of an object as JSON fields."""
     return {name: _dims_to_json(getattr(value, name)) for name in names}
 
 
 def _dims_to_json(value: Any) -> Any:
-    """Convert a value to JSON, symbolic dims to strings and unknown dims to None."""
+    """Convert a value to JSON: symbolic dims to strings, unknown dims to None."""
     match value:
         case Monomial() | DimSum():
             return str(value)
@@ -1061,9 +1060,9 @@ def _dims_to_json(value: Any) -> Any:
 def find_message_nodes(messages: Sequence[ParsedMessage], file: str) -> tuple[list[str], list[JsonObject | None]]:
     """Find the model nodes to which error messages refer.
 
-    If a message has no node name, it refers to the node with the same shapes, provided that there is only one such
-    node. Return the descriptions of the nodes without duplicates, and one item per message: a JSON object, or None if
-    the message refers to no listed node. Raises `ShapeError` (file) if the model cannot be used.
+    A message without a node name refers to the node with the same shapes, if there is exactly one. Return the
+    descriptions of the nodes without duplicates, and one item per message: a JSON object, or None if the message refers
+    to no listed node. Raises `ShapeError` (file) if the model cannot be used.
     """
     report = report_model(file, BatchOptions(), [message.node for message in messages if message.node is not None])
     texts: dict[str, None] = {}

@@ -48,7 +48,7 @@ class Argument(Record):
 
 
 class Command(Record):
-    """A command: the function that runs it, its parameters and its help."""
+    """A command: its parameters, its help, and the function that runs it."""
 
     run: Callable[..., int]
     """Function that runs the command and returns its exit code.
@@ -62,7 +62,7 @@ class Command(Record):
     details: str = ""
     """Text after the summary in the help."""
     opens_app: bool = False
-    """Whether the terminal app is passed to `run` as the argument `app`."""
+    """Whether `run` has the argument `app`, the terminal app."""
     reads_text: bool = False
     """Whether `run` has the argument `text`: the text to read instead of standard input, or None."""
     accepts_unknown_options: bool = False
@@ -102,7 +102,7 @@ class Command(Record):
 
 
 def command_line_argument(help_text: str, metavar: str, *other_commands: str, required: bool = True) -> Argument:
-    """Return an argument whose value is the command line of another command.
+    """Return an argument that holds the command line of another command.
 
     That command is an op or one of `other_commands`.
     """
@@ -137,7 +137,7 @@ def op_command_parameters(op: Op) -> list[Argument | Option]:
 
 
 def _positional_argument(param: Param) -> Argument:
-    """Return the command-line argument for a positional parameter of an op."""
+    """Return the argument of an op's command for a positional parameter."""
     words, name = param.completions, param.name.upper()
     required = param.required and param.positional
     metavar = name if required else f"[{name}{'...' if name in ('OPERANDS', 'LENGTHS') else ''}]"
@@ -167,7 +167,10 @@ COMMAND_MODULES = {name: module for group in COMMAND_GROUPS.values() for name, m
 
 
 def load_command(name: str) -> Command:
-    """Return a command; import its module if it is not an op."""
+    """Return a command by name.
+
+    The module of a command that is not an op is imported.
+    """
     if name in OPS:
         return _op_command(OPS[name])
     command: Command = import_attribute(f"shapecalc.cli.{COMMAND_MODULES[name]}", f"{name.upper()}_COMMAND")

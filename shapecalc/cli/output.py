@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 
 
 MIN_CHUNKED_LENGTH = 4096
-"""Minimum length, in characters, of a text that is written to stdout in pieces."""
+"""Minimum length, in characters, of a text that is written to stdout in several pieces."""
 PACKAGE_NAME = "shapecalc"
 MESSAGE_INDENT = "  "
 """The hanging indent of messages on a terminal."""
 MAX_INPUT_BYTES = MAX_LINE_BYTES
-"""Maximum length, in bytes, of a line of standard input with a shape."""
+"""Maximum length, in bytes, of a line of standard input that contains a shape."""
 ENVIRONMENT_VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
 """The environment variable with the default value of an option, by option name."""
 COMPLETION_VARIABLE = "_SHAPECALC_COMPLETE"
@@ -72,7 +72,7 @@ computing an answer.
 CONFIG_TABLE_SPELLINGS = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
 """Ways to write the table name `tool.shapecalc` in TOML, without quotes and white space.
 
-A `pyproject.toml` that contains none of them is not parsed, since `tomllib` is slow to import.
+A `pyproject.toml` without any of them is not parsed, since importing `tomllib` is slow.
 """
 MAX_CONFIG_BYTES = 1 << 20
 """Maximum number of bytes that are read from a configuration file."""
@@ -81,9 +81,8 @@ MAX_CONFIG_BYTES = 1 << 20
 class ExitCode:
     """The exit codes of the program.
 
-    A run with several results exits with the largest code. `FAILED` is the code of a failed check or comparison,
-    `UNRESOLVED` of a refused request, and `FAULT` of an internal error. The codes are plain integers, since importing
-    `enum` is slow.
+    A run with several results exits with the largest code. `FAILED` means a failed check or comparison, `UNRESOLVED` a
+    refused request, and `FAULT` an internal error. The codes are plain integers, since importing `enum` is slow.
     """
 
     OK = 0
@@ -96,7 +95,7 @@ class ExitCode:
 
 
 class EarlyExit(Exception):
-    """Raised if a resource cannot be used, to end the run with an exit code."""
+    """Raised to end the run with an exit code, if a resource cannot be used."""
 
     def __init__(self, code: int) -> None:
         """Create an exception that ends the run with the exit code `code`."""
@@ -126,8 +125,8 @@ def print_stdout(text: str) -> None:
 def _write_stdout(text: str) -> None:
     """Write a text to stdout; write a long text in pieces.
 
-    If a signal interrupted a single write of a long text, Python would drop the remainder. An encoding that begins
-    with a byte order mark would write the mark before each piece.
+    If a signal interrupted a single write of a long text, Python would drop the remainder. With an encoding that begins
+    with a byte order mark, the text is written at once, because each piece would begin with the mark.
     """
     if len(text) < MIN_CHUNKED_LENGTH or len(" ".encode(sys.stdout.encoding)) > 1:
         sys.stdout.write(text)
@@ -138,7 +137,7 @@ def _write_stdout(text: str) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print a value to stdout as a line of JSON, or raise `EarlyExit` if that fails."""
+    """Print a value to stdout as one line of JSON, or raise `EarlyExit` on failure."""
     import json
 
     print_stdout(json.dumps(value))
@@ -178,7 +177,7 @@ def escape_unencodable_characters() -> None:
 
 
 def print_stderr(text: str) -> None:
-    """Print a message to stderr; do nothing if stderr is closed or cannot be written.
+    """Print a message to stderr; ignore a stderr that is closed or cannot be written.
 
     On a terminal, the message is wrapped to the width of the terminal, with a hanging indent.
     """
@@ -218,7 +217,7 @@ def print_renderable(renderable: RenderableType) -> None:
 
 
 def _make_console(**options: Any) -> Console:
-    """Return a Rich console that does not interpret markup and emoji codes."""
+    """Create a Rich console that does not interpret markup and emoji codes."""
     from rich.console import Console
 
     return Console(highlight=False, emoji=False, markup=False, **options)
@@ -234,9 +233,9 @@ def _render_text(renderable: RenderableType, *, soft_wrap: bool = False, width: 
 
 
 def terminal_width() -> int | None:
-    """Return the width in columns of the terminal on stderr, or None if there is none.
+    """Return the width of the terminal on stderr in columns, or None without a terminal.
 
-    The environment variable `COLUMNS` has precedence.
+    The environment variable `COLUMNS` takes precedence.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         return None
@@ -248,12 +247,12 @@ def terminal_width() -> int | None:
 
 
 def stderr_width() -> int:
-    """Return the width of the terminal on stderr in columns, or 80 if there is none."""
+    """Return the width of the terminal on stderr in columns, or 80 without a terminal."""
     return terminal_width() or 80
 
 
 def print_table(table: RenderableType) -> None:
-    """Print a table to stdout, fitted to the width of the terminal if there is one."""
+    """Print a table to stdout, fitted to the width of a terminal."""
     terminal = _make_console()
     if not terminal.is_terminal:
         print_stdout(format_table(table))
@@ -293,10 +292,10 @@ def format_table(table: RenderableType) -> str:
 
 
 def print_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
-    """Print a problem to stderr, with carets on a terminal, otherwise as one line.
+    """Print a problem to stderr.
 
-    The carets mark the span of the problem in the command line. `pieces` are the words of the command line, each with
-    the name of its argument or None.
+    On a terminal, carets mark the span of the problem in the command line; otherwise, the problem is printed as one
+    line. `pieces` are the words of the command line, each with the name of its argument or None.
     """
     if sys.stderr is not None and sys.stderr.isatty():
         from shapecalc.render.report import format_problem
@@ -352,8 +351,8 @@ def report_exception(error: Exception) -> int:
 def _missing_package_text(error: Exception) -> str:
     """Return the error message for a missing or outdated package.
 
-    The message contains a command that installs the package. It is empty for other exceptions, and if the missing
-    module is part of shapecalc or unknown.
+    The message contains the command that installs the package. It is empty for an exception of another kind, and if the
+    missing module is unknown or part of shapecalc.
     """
     module = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
     if module in ("", PACKAGE_NAME):
@@ -378,7 +377,7 @@ def bug_report_request() -> str:
 
 
 class ParsedInput(Record):
-    """The input of a request, with the options of the request.
+    """The input of a request as a shape, with the options of the request.
 
     If the input is a file, `source` is the file, and the options include its element type; otherwise `source` is None.
     """
@@ -389,7 +388,7 @@ class ParsedInput(Record):
 
 
 def read_input_text(text: str) -> str:
-    """Return an input as text; if it is `-`, return the line on standard input.
+    """Return the text of an input; if it is `-`, read the line on standard input.
 
     Raises `ShapeError` (usage) if standard input is not exactly one line, and `EarlyExit` if standard input cannot be
     read.
@@ -430,7 +429,7 @@ def read_input_lines() -> Iterator[str]:
 
 
 stdin_replacements: list[BinaryIO] = []
-"""Streams that replace standard input; the last one is read."""
+"""Streams that replace standard input; the last one is in use."""
 
 
 def stdin_stream() -> BinaryIO:
@@ -455,7 +454,7 @@ def has_stdin_data() -> bool:
     try:
         return bool(sys.stdin.buffer.peek(1))  # type: ignore[union-attr]
     except OSError:
-        return True  # the error is reported by the next read
+        return True  # the next read reports the error
 
 
 def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> bytes:
@@ -474,7 +473,7 @@ def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> b
 
 
 def reject_device(stream: IO[bytes]) -> None:
-    """Raise `OSError` if a stream is a character device, which may never end.
+    """Raise `OSError` if a stream is a device, which may never end.
 
     A terminal, the null device and a stream in memory are allowed.
     """
@@ -540,11 +539,10 @@ def file_error(error: Exception) -> ShapeError:
 def load_and_report_defaults(
     stages: Sequence[StageRequest], options: Options, output_options: OutputOptions
 ) -> dict[str, object]:
-    """Return the default values of unset options, by option name.
+    """Return the default values of unset options, and print those that matter.
 
-    Each default value that changes the rules of a stage is printed to stderr. `options` are the options that the user
-    has set for all stages.
-    Raises `ShapeError` (usage) for an invalid value, and (file) if a file cannot be read.
+    A default value is printed to stderr if it changes the rules of a stage. `options` are the options that the user has
+    set for all stages. Raises `ShapeError` (usage) for an invalid value, and (file) if a file cannot be read.
     """
     set_options = {name: value for name, value in options.items() if value is not None}
     defaults = (
@@ -580,7 +578,7 @@ def find_defaults(names: Sequence[str]) -> dict[str, Default]:
 def _read_project_config() -> tuple[Mapping[str, object], str]:
     """Return the options in the nearest `pyproject.toml`, and its path.
 
-    Raises `ShapeError` (usage) for an invalid file, and `ShapeError` (file) if it cannot be read.
+    Raises `ShapeError` (usage) for an invalid file, and (file) if it cannot be read.
     """
     path = _find_pyproject()
     data = b"" if path is None else read_config(path)
@@ -603,8 +601,8 @@ def user_config_path() -> str:
 def read_user_config() -> tuple[Mapping[str, Any], str]:
     """Return the values in the user's configuration file, and its path.
 
-    If the file does not exist, there are no values. Raises `ShapeError` (usage) for an invalid file, and `ShapeError`
-    (file) if it cannot be read.
+    If the file does not exist, there are no values. Raises `ShapeError` (usage) for an invalid file, and (file) if it
+    cannot be read.
     """
     path = user_config_path()
     return parse_config_table(read_config(path), path, "") if os.path.isfile(path) else {}, path  # noqa: PTH113

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def lazy_names(module: str, table: str) -> Callable[[], Iterable[str]]:
     """Return a function that returns the names in a table of another module.
 
-    That module is imported only when the function is called. `table` is the attribute of the module.
+    `table` is the attribute of the module. The module is imported only when the function is called.
     """
 
     def list_names() -> Iterable[str]:
@@ -34,9 +34,9 @@ OUTPUT_OPTIONS: dict[str, Option] = {}
 
 
 def _declare_option(name: str, help: str, *details: Any, **more_details: Any) -> Any:
-    """Add an option to `OUTPUT_OPTIONS`, and return its default value.
+    """Declare an option that controls the output, and return its default value.
 
-    The parameters are the fields of `Option`.
+    The option is added to `OUTPUT_OPTIONS`. The parameters are the fields of `Option`.
     """
     OUTPUT_OPTIONS[name] = Option(name, help, *details, **more_details)
     return default_values([OUTPUT_OPTIONS[name]])[name]
@@ -45,8 +45,8 @@ def _declare_option(name: str, help: str, *details: Any, **more_details: Any) ->
 class OutputOptions(Record):
     """The values of the options that control the output and the exit code.
 
-    The fields `film`, `line_prefix` and `hides_errors` have no option in `OUTPUT_OPTIONS`. Each other field has the
-    name of its option.
+    The fields `film`, `line_prefix` and `hides_errors` are set by the program. Every other field has the name of its
+    option.
     """
 
     explain: int = _declare_option(
@@ -55,7 +55,7 @@ class OutputOptions(Record):
         OptionKind.FLAG_OR_ALL,
         short="-e",
     )
-    """Level of explanation: 0 for none, 1 for the steps and one picture, 2 for every picture."""
+    """Level of explanation: 0 for none, 1 for the steps with one picture, 2 for a picture of every step."""
     json: bool = _declare_option("json", "Print the answer as JSON, with all details.", OptionKind.FLAG)
     expect: str | None = _declare_option(
         "expect", "Exit 1 if the answer differs from this shape, pattern (N,?,...) or error RULE.", metavar="SHAPE"
@@ -133,7 +133,7 @@ class OutputOptions(Record):
     line_prefix: str = ""
     """Prefix of all messages, such as `line 2: `; empty if the input has only one line."""
     hides_errors: bool = False
-    """Whether text output omits error messages; set if too many lines of the input have failed."""
+    """Whether error messages are omitted from text output, because too many lines of the input have failed."""
 
     @property
     def explains_all(self) -> bool:
@@ -142,7 +142,7 @@ class OutputOptions(Record):
 
     @property
     def has_data_options(self) -> bool:
-        """Whether any option that concerns the data of the input is set."""
+        """Whether an option that concerns the data of the input is set."""
         texts = (self.follow, self.follow_out, self.out)
         return (
             self.has_store_options or self.values or self.backend != "auto" or any(text is not None for text in texts)
@@ -150,13 +150,13 @@ class OutputOptions(Record):
 
     @property
     def has_store_options(self) -> bool:
-        """Whether any option that applies only to stores is set."""
+        """Whether an option that applies only to stores is set."""
         texts = (self.memory, self.chunks, self.verify, self.cluster)
         return self.plan or self.resume or any(text is not None for text in texts)
 
     @property
     def has_picture_options(self) -> bool:
-        """Whether any option that concerns a picture or a film is set."""
+        """Whether an option that concerns a picture or a film is set."""
         values = (self.film, self.picture, self.step, self.theme, self.width, self.pixels)
         return any(value is not None for value in values)
 

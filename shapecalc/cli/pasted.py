@@ -1,4 +1,4 @@
-"""`shapecalc doctor` and `code`: diagnose error messages and resolve code."""
+"""`shapecalc doctor` and `shapecalc code`: diagnose error messages, resolve code."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def run_doctor(
 ) -> int:
     """Print the diagnosis of the error messages in a file or a string.
 
-    `file` is a file name or an error message; `-` and None denote `text`, or standard input if `text` is None.
-    `source` is a source file from which the failing lines are read; other files that the messages name are not opened.
-    `model` is a model file; the nodes of the model to which the messages refer are also printed. With `--explain`, the
-    messages and the commands that reproduce them are printed, too. Return 1 if no message is recognized and no node is
-    found.
+    `file` is a file name or an error message; if it is `-` or None, `text` is read, or standard input if `text` is
+    None. `source` is a source file from which the failing lines are read; other files that the messages name are not
+    opened. `model` is a model file; the nodes of the model to which the messages refer are also printed. With
+    `--explain`, the messages and the commands that reproduce them are printed, too. Return 1 if no message is
+    recognized and no node is found.
     """
     from pathlib import Path
 
@@ -84,11 +84,11 @@ def run_doctor(
 
 
 DIAGNOSIS_STYLES = {r"(?<=: )[a-z]+(?:-[a-z]+)+$": BOLD_ERROR, r"^  (?:what|why|do|else)\b": "bold"}
-"""The styles of the rule of a message and of the labels of an answer on a terminal."""
+"""The terminal styles of the rule id of a message and of the labels of an answer."""
 
 
 def _diagnose_with_source(log: str, model: str | None, source: str) -> Diagnosis:
-    """Diagnose a log; read the failing lines from the file `source`.
+    """Diagnose a log, with the failing lines of code from the file `source`.
 
     Raises `ShapeError` (file) if the file cannot be read.
     """
@@ -171,7 +171,7 @@ def parse_named_sizes(text: str) -> dict[str, GivenValue]:
 
 
 def _is_printed_shape(text: str) -> bool:
-    """Return whether a quoted text is a shape instead of a string constant.
+    """Return whether a quoted text is a shape, not a string constant.
 
     For example, `'(np.int64(2), 3)'` is a shape.
     """
@@ -182,7 +182,7 @@ def _is_printed_shape(text: str) -> bool:
 
 
 def _input_notes(inputs: Mapping[str, TypedShape], dialect: str | None, options: dict[str, object]) -> list[str]:
-    """Return notes on the interpretation of inputs.
+    """Return notes on how inputs are interpreted.
 
     The option `dtype` is set to the element type of the first input. Raises `ShapeError` (usage) if it is already set
     to another type.
@@ -204,7 +204,7 @@ def _input_notes(inputs: Mapping[str, TypedShape], dialect: str | None, options:
 
 
 def _pop_sizes(inputs: dict[str, TypedShape]) -> dict[str, int | Shape]:
-    """Remove and return the inputs that are sizes of named dims.
+    """Remove the inputs that are sizes of named dims, and return them.
 
     For example, `W=30` in `x=N,3,H,W W=30` is the size of the dim `W`.
     """
@@ -214,9 +214,9 @@ def _pop_sizes(inputs: dict[str, TypedShape]) -> dict[str, int | Shape]:
 
 
 def _split_shapes(words: Sequence[str], input: str | None) -> tuple[list[str], str]:
-    """Split words into file names and the option `input`.
+    """Separate words that are shapes of tensors from file names.
 
-    Words such as `x=2,3` are shapes of tensors, and are appended to `input`.
+    A word such as `x=2,3` is appended to the option `input`.
 
     >>> _split_shapes(["x=2,3", "net.py"], "y=4")
     (['net.py'], 'y=4 x=2,3')
@@ -296,7 +296,7 @@ def _print_code_error(
 ) -> int:
     """Print the reason why code is refused, and return the exit code.
 
-    The JSON object contains the unknown calls and the interpreted lines.
+    The JSON object contains the unknown calls and the lines that were interpreted.
     """
     from shapecalc.cli.code_lines import lines_json
 
@@ -333,7 +333,7 @@ def _print_code_answer(
 
 
 def _name_file_in_hint(error: ShapeError, path: str) -> ShapeError:
-    """Replace `--input` in the hint of an error with a command for the file."""
+    """Replace `--input` in the hint of an error by a command for the file."""
     from shlex import quote
 
     hint = error.problem.hint.replace("--input ", f"shapecalc {escape_unprintable(quote(path))} ")
@@ -341,7 +341,7 @@ def _name_file_in_hint(error: ShapeError, path: str) -> ShapeError:
 
 
 def parse_inputs(text: str, dialect: str | None) -> tuple[dict[str, TypedShape], Source | None]:
-    """Parse the value of `--input` into tensors by name.
+    """Parse the value of `--input` into the types of tensors, by name.
 
     The second result is the file from which the first tensor is read, or None.
     """
@@ -382,7 +382,7 @@ def interpret_pasted_code(
 
 
 def _is_expected(problem: Problem, output_options: OutputOptions) -> bool:
-    """Return whether `--expect` names the rule by which the code is refused."""
+    """Return whether `--expect` names the rule that refuses the code."""
     from shapecalc.checking.answering import meets_expectation
     from shapecalc.core.answers import Chain
     from shapecalc.reading.cases import parse_expectation_for_stages
@@ -394,10 +394,10 @@ def _is_expected(problem: Problem, output_options: OutputOptions) -> bool:
 
 
 def _check_element_options(code: CodeChain, output_options: OutputOptions) -> None:
-    """Raise `ShapeError` (usage) if an option needs elements that are unknown.
+    """Raise `ShapeError` (usage) if an option needs values that are unknown.
 
-    If the code computes new elements, the chain of the code does not contain the values of these elements. The
-    positions of elements are still correct, so `--follow` only prints a note.
+    These are the values of elements that the code computes. The positions of elements are still correct, so `--follow`
+    only prints a note.
     """
     if output_options.code is not None:
         code.require_equal_elements("--as")

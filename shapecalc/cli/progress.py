@@ -16,10 +16,10 @@ BAR_DELAY = 1.0
 
 @contextmanager
 def progress_bar(total: int, label: str = "writing", *, enabled: bool = True) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on stderr, if the operation takes longer than `BAR_DELAY`.
+    """Show a progress bar on stderr during a `with` block.
 
-    Yield the function that advances the bar; its argument is the number of bytes processed since the last call. `total`
-    is the total number of bytes, or 0 if unknown.
+    The bar appears after `BAR_DELAY` seconds. Yield the function that advances it; its argument is the number of bytes
+    processed since the last call. `total` is the total number of bytes, or 0 if unknown.
     """
     if not enabled or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
@@ -32,7 +32,7 @@ def progress_bar(total: int, label: str = "writing", *, enabled: bool = True) ->
     task, start = bar.add_task(label, total=total or None), monotonic()
 
     def tick(done: int) -> None:
-        """Advance the bar by `done` bytes, and show the bar after the delay."""
+        """Advance the bar by `done` bytes, and show it once the delay has passed."""
         bar.advance(task, done)
         if monotonic() - start > BAR_DELAY:
             bar.start()

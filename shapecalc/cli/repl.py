@@ -68,11 +68,11 @@ PROMPT_COMMANDS = {
     "help": "this list",
     "quit": "quit; also ^D",
 }
-"""The help of each command of the prompt, by the syntax of the command."""
+"""The help on each command of the prompt, by the syntax of the command."""
 PROMPT_ALIASES = {"?": "help", "exit": "quit"}
-"""The command of the prompt for each alias."""
+"""The command for each alias at the prompt."""
 SAMPLE_STAGES: list[StageRequest] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
-"""Stages whose rules depend on every option with a default, so that all defaults are reported."""
+"""Stages that depend on every option that can have a default, so that all defaults are reported."""
 HELP_TEXT = """\
   2,3,4               set the current shape; every answer replaces it, and is available as ans
   transpose 1,0,2     apply an op to the current shape; it takes the options of its command
@@ -84,8 +84,8 @@ HELP_TEXT = """\
 class Reply(Record):
     """The reply to a line: an answer for stdout, or a message or problem for stderr.
 
-    `pieces` are the words of the line, each with its argument name. These words contain the span of the problem. `code`
-    is the exit code of the line.
+    `pieces` are the words of the line, each with its argument name; the span of the problem refers to them. `code` is
+    the exit code of the line.
     """
 
     answer: str = ""
@@ -125,7 +125,10 @@ class Session:
         return self._shapes[-1] if self._shapes else None
 
     def reply(self, line: str) -> Reply:
-        """Process a line and return the reply; a `ShapeError` is returned as a problem."""
+        """Process a line and return the reply.
+
+        A `ShapeError` is returned as a problem.
+        """
         try:
             if len(line.encode("utf-8", "surrogateescape")) > MAX_LINE_BYTES:
                 raise MAX_LINE_BYTES.error("the line is longer")
@@ -185,8 +188,8 @@ class Session:
     def _record_answer(self, answer: Trace | Chain) -> Reply:
         """Store an answer as the last answer, and return the reply with its output.
 
-        The output becomes the current shape, unless the answer contains an op that is allowed only at the end of a
-        chain. A refusal is returned as a problem, and is not stored.
+        The output becomes the current shape, unless the answer ends with an op that nothing can follow in a chain. A
+        refusal is returned as a problem, and is not stored.
         """
         if answer.output is None:
             trace = answer.traces[-1]
@@ -217,7 +220,10 @@ class Session:
         )
 
     def _reply_to_explain(self, words: list[str]) -> Reply:
-        """Return the steps of the last answer; `words` are empty or `all`."""
+        """Draw the steps of the last answer.
+
+        `words` are empty or `all`; with `all`, no step is omitted.
+        """
         if self._last_answer is None:
             raise usage_error("there is no answer to explain yet", "carry a shape through an op first: reshape 0,-1")
         if words not in ([], ["all"]):
@@ -262,8 +268,8 @@ class Session:
 def _has_own_input(words: list[str], has_shape: bool) -> bool:
     """Return whether the command line of an op contains an input shape.
 
-    The first value is the input if this value is `ans`, or if there are more values than positional parameters of the
-    op. `has_shape` states whether the session has a current shape. If the input is omitted, the current shape is used.
+    If not, the current shape is the input. The first value is an input shape if it is `ans`, or if there are more
+    values than positional parameters of the op. `has_shape` states whether the session has a current shape.
     """
     values, op = commands.positional_values(words), OPS[words[0]]
     if values[:1] == ["ans"] or not has_shape:
@@ -275,7 +281,7 @@ def _has_own_input(words: list[str], has_shape: bool) -> bool:
 
 
 def completions_after(text: str) -> list[str]:
-    """Return the names, options or option values that can complete a partial line.
+    """Return the words that can complete a partial line: names, options or values.
 
     >>> completions_after("dialect ")[:2], completions_after("2,3 | reshape 6 --dialect ")[:2]
     (['onnx', 'tensorrt'], ['onnx', 'tensorrt'])
@@ -293,9 +299,9 @@ def completions_after(text: str) -> list[str]:
 
 
 def _option_completions(op: str, last: str) -> Iterable[str]:
-    """Return the words that can follow `last` in the command line of an op.
+    """Return the words that can follow the word `last` in an op's command line.
 
-    They are the values of the option `last`, or the options of the op if `last` is not an option with a value.
+    If `last` is an option with a value, they are its values; otherwise, they are the options of the op.
     """
     options = [
         parameter
@@ -386,9 +392,8 @@ def _process_lines(
 ) -> tuple[int, bool]:
     """Process lines and print the replies.
 
-    `reads_stdin` states whether commands may read standard input. Return the largest exit code, and whether a line was
-    `quit`. An exception aborts only the current line.
-    Raises `StdoutError` if stdout cannot be written.
+    `reads_stdin` states whether commands may read standard input. Return the largest exit code, and whether the session
+    was ended by `quit`. An exception aborts only the current line. Raises `StdoutError` if stdout cannot be written.
     """
     worst = ExitCode.OK
     for line in lines:

@@ -41,7 +41,7 @@ from shapecalc.teaching.lessons import Lesson, judge_lesson_answer, load_path_le
 PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 """Files of Pyodide that the page needs."""
 PACKED_PACKAGES = ("shapecalc", "rich", "typer", "shellingham", "annotated_doc")
-"""Python packages that the page includes in addition to the standard library."""
+"""Python packages that the page contains in addition to the standard library."""
 PAGE_FOLDER = "cli/site_page"
 """Folder of the HTML, CSS and JavaScript files of the page."""
 EXCLUDED_FOLDERS = tuple(
@@ -55,9 +55,9 @@ FIRST_EXAMPLE = "reshape 2,3,4 0,-1"
 PICTURE_WIDTHS = {"": 76, "-narrow": 42}
 """The widths, in characters, of the pictures made at build time, by file name suffix."""
 MAX_TASK_LINES = 16
-"""The maximum height of a picture of a question, in lines."""
+"""The maximum height, in lines, of the picture of a question."""
 COURSE_MARK = "<!-- course -->"
-"""The place in the page where the lessons are inserted."""
+"""The comment in the page that is replaced by the lessons."""
 PICTURE_PATH = "picture.svg"
 """Path of the picture file that the script of the page requests."""
 UNAVAILABLE_COMMANDS = ("tui", "serve", "drill", "repl", "mcp", "model", "check", "match", "site")
@@ -65,7 +65,7 @@ UNAVAILABLE_COMMANDS = ("tui", "serve", "drill", "repl", "mcp", "model", "check"
 
 
 def run_site(folder: str, pyodide: str, output_options: OutputOptions) -> int:
-    """Write the page to a folder, and print the name of the folder and the page size.
+    """Write the page to a folder, and print the name and the size of the page.
 
     `pyodide` is the folder with the files of Pyodide.
     """
@@ -107,10 +107,10 @@ def _write_page(folder: Path, pyodide: Path, *, force: bool) -> int:
 
 
 def _static_pictures() -> Iterator[tuple[str, str]]:
-    """Yield the static pictures of the page as file names and SVG.
+    """Yield the static pictures of the page, as file names and SVG.
 
     The page displays them without scripts. They are the answer to the first example and its film, and the question and
-    the answer of each lesson of the path, in two widths.
+    the answer of each lesson of the introduction, in two widths.
     """
     yield "first-film.svg", render_film(judging.resolve_command_line(FIRST_EXAMPLE), "first-film.svg")[1].decode()
     for suffix, width in PICTURE_WIDTHS.items():
@@ -165,7 +165,7 @@ def _build_program_zip() -> bytes:
 
     entries = {f"shapecalc/man/{page_file_name(page)}": read_page_source(page).encode() for page in MANUAL_PAGES}
     for package in PACKED_PACKAGES:
-        root: Any = files(package)  # a `Path` or a `zipfile.Path`
+        root: Any = files(package)  # a `Path`, or a `zipfile.Path` in a zipped package
         for file in root.rglob("*"):
             name = f"{package}/{file.relative_to(root)}".replace("\\", "/")
             if name.endswith(PACKED_SUFFIXES) and not name.startswith(EXCLUDED_FOLDERS):
@@ -202,7 +202,8 @@ SITE_COMMAND = Command(
 def answer_line(text: str, *options: str) -> str:
     """Run the command line `text` with more options, and return the results as JSON.
 
-    The key `code` is the exit code, `out` the text on stdout, `told` the text on stderr, and `picture` an SVG or empty.
+    The keys are `code`, the exit code, `out`, the text on stdout, `told`, the text on stderr, and `picture`, an SVG or
+    an empty string.
 
     >>> json.loads(answer_line("2,3,4 0,-1", "--quiet"))
     {'code': 0, 'out': '', 'told': '', 'picture': ''}
@@ -219,7 +220,9 @@ def answer_line(text: str, *options: str) -> str:
 
 
 def _split_words(text: str) -> list[str]:
-    """Split a command line into words, but keep an error message or code as one.
+    """Split a command line into words.
+
+    An error message or code is kept as one word.
 
     >>> _split_words("$ shapecalc reshape 2,3 6"), _split_words("shape '[8, 3]' is invalid for input of size 16")
     (['reshape', '2,3', '6'], ['--', "shape '[8, 3]' is invalid for input of size 16"])
@@ -279,7 +282,7 @@ def lesson_picture(lesson_id: str, width: int) -> str:
 
 
 def fixed_command(question: str) -> str:
-    """Return a refused request with its first fix applied, as a command line.
+    """Apply the first fix to a refused request, and return its command line.
 
     Returns an empty string if the request is not refused or has no fix.
 
@@ -298,7 +301,7 @@ def judge_prediction(question: str, prediction: str, lesson_id: str) -> str:
     """Judge a predicted answer to a question, and return the verdict as JSON.
 
     `question` is a command line, and `prediction` is the answer that the user typed. `lesson_id` is the id of a lesson,
-    or empty. For a lesson, the verdict also names a typical mistake of that lesson.
+    or empty. The verdict on a wrong prediction in a lesson names a typical mistake of that lesson.
 
     >>> json.loads(judge_prediction("reshape 2,3,4 0,-1", "2,12", ""))["feedback"]
     'the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12'

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 AnyTerminalApp = Any
 """An object with the interface of `__main__.TextualApp`.
 
-The module `__main__` imports this package, so the class cannot be imported here.
+The class itself cannot be imported here, because the module `__main__` imports this package.
 """
 PICTURES_HINT = "shapecalc OP ... --explain=all prints the same pictures"
-"""Hint in the error message about a terminal that is unsuitable for the app."""
+"""Hint in the error message for a terminal that cannot show the app."""
 SITE_ADDRESS = re.compile(r"https?://[!-~]{1,200}")
 """The pattern of the address of a static page."""
 LAST_STEP = "last"
@@ -72,9 +72,9 @@ def read_opening_question(
     output_options: OutputOptions,
     read_shape: Callable[[], str] = lambda: read_input_text("-"),
 ) -> Any:
-    """Parse the command line of a request into the first question of the app.
+    """Parse the command line of a request into the app's first question.
 
-    Print the default options that affect the question. `read_shape` reads the input shape if the input is `-`.
+    The default options that affect the question are printed. `read_shape` reads the input shape if the input is `-`.
     Raises `ShapeError` (usage) if the words or a default cannot be parsed, and (file) if a file cannot be read.
     """
     question = app.parse_question(words, {})
@@ -88,9 +88,9 @@ def load_opening_course(
 ) -> Course | None:
     """Return the course of lessons that the app opens, or None.
 
-    `lesson` selects the built-in lessons, `lesson_file` the lessons in a file and `path` the introduction; `notes`
-    shows the speaker's notes.
-    Raises `ShapeError` (file) if the lesson file cannot be read, and (usage) for a mistake in the lesson file.
+    `lesson` selects the built-in lessons, `lesson_file` the lessons in a file, and `path` the introductory lessons;
+    with `notes`, the speaker's notes are shown. Raises `ShapeError` (file) if the lesson file cannot be read, and
+    (usage) for a mistake in the lesson file.
     """
     if not (lesson_file or lesson or notes or path):
         return None
@@ -128,7 +128,7 @@ def _question_stages(question: Any, words: Sequence[str]) -> list[StageRequest]:
 def _read_shape_from_stdin() -> str:
     """Read the shape on standard input, then connect standard input to the terminal.
 
-    Raises `ShapeError` (usage) if standard input is a terminal already, or if there is no terminal.
+    Raises `ShapeError` (usage) if standard input is already a terminal, or if there is no terminal.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         raise usage_error("there is no shape on standard input, only the keyboard", "echo 2,3,4 | shapecalc tui - ...")
@@ -141,7 +141,7 @@ def _read_shape_from_stdin() -> str:
 
 
 def check_terminal() -> None:
-    """Raise `ShapeError` (usage) unless the app can run in the terminal.
+    """Raise `ShapeError` (usage) if the app cannot run in the terminal.
 
     On platforms with `termios`, the environment variable TERM must be set; Windows consoles do not set it.
     """
@@ -155,7 +155,7 @@ def check_terminal() -> None:
 
 @contextmanager
 def redirect_stdout_to_terminal() -> Iterator[None]:
-    """Redirect stdout temporarily to the terminal on stderr.
+    """Redirect stdout to the terminal on stderr during a `with` block.
 
     Textual reads the size of the terminal from stdout, and assumes 80x24 if stdout is a pipe.
     """
@@ -263,11 +263,11 @@ def run_tui(
 
 
 OPENED_COMMANDS = ("chain", "equiv", "against", "code", "doctor")
-"""The commands, besides the ops, that the app can open."""
+"""The commands that the app can open, besides the ops."""
 
 
 def _infer_question_words(words: list[str]) -> list[str]:
-    """Infer the command line of words that do not begin with a command.
+    """Infer the command name of words that do not begin with one.
 
     Raises `ShapeError` (usage) for a command that the app does not open.
     """
@@ -288,9 +288,9 @@ def _infer_question_words(words: list[str]) -> list[str]:
 
 
 def _print_plain_steps(app: AnyTerminalApp, question: Any, step: int | None, others: Mapping[str, object]) -> int:
-    """Print one step of a question per line of stdin, and return the exit code.
+    """Print one step of a question for each line of stdin, and return the exit code.
 
-    `others` are the options that require the app; raises `ShapeError` (usage) if one of them is set.
+    `others` are the options that require the app. Raises `ShapeError` (usage) if one of them is set.
     """
     name = next((name for name, value in others.items() if value), "")
     if name:
@@ -424,7 +424,7 @@ def _open_socket(host: str, port: int) -> socket.socket:
 
 
 def _open_browser(address: str) -> Callable[[], None]:
-    """Open an address in a browser without showing the address in the process list.
+    """Open an address in a browser without exposing it in the process list.
 
     The address contains a secret token, and every user of the machine can read command lines. So the browser opens a
     temporary file that redirects to the address; only the owner of the file can read it. Return a function that deletes

@@ -1,4 +1,4 @@
-"""Read the texts to which command-line arguments refer."""
+"""Read the texts that command-line arguments name."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def read_text_file(file: str) -> str:
 
 
 def read_text(file: str, text: str | None) -> str:
-    """Read the text to which a command-line argument refers.
+    """Read the text that a command-line argument names.
 
     If `file` is the name of a file, read the file. If `file` is `-`, return `text`, or the content of standard input if
-    `text` is None. If `file` has several words, it is a text itself and is returned unchanged.
-    Raises `ShapeError` (file) if the file cannot be read, and `EarlyExit` if standard input cannot be read.
+    `text` is None. If `file` has several words, it is the text itself. Raises `ShapeError` (file) if the file cannot be
+    read, and `EarlyExit` if standard input cannot be read.
     """
     # `Path.is_file` would raise for a message that is too long for a file name
     if len(file.split()) > 1 and not isfile(file):  # noqa: PTH113 - it never raises

@@ -31,7 +31,7 @@ EXPECT_SIGNS = ("=", "==", "=>", "->")
 FILLER_WORDS = ("to", "into", "as", "with", "by")
 """English words that are ignored between the values of an op."""
 MAX_WORDS = 64
-"""Maximum number of words of a command line that is analysed."""
+"""Maximum number of words of a command line that is corrected."""
 
 
 def split_shape_error(words: Sequence[str]) -> ShapeError | None:
@@ -84,7 +84,7 @@ def _parse_op_arguments(op: Op, words: Sequence[str]) -> tuple[str, dict[str, An
 
 
 def _rejoin_split_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
-    """Separate the values from the options, and rejoin lists after options.
+    """Separate the values from the options, and join the words of split lists.
 
     Some shells split a list at its commas. If the list is the value of an option, its words are joined again. Return
     the values, the options, and whether any words were joined.
@@ -114,7 +114,10 @@ def _rejoin_split_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[s
 
 
 def _most_plausible_shapes(op: Op, values: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Join single dims into the most plausible shapes, the input shape first."""
+    """Join dims that the shell has split into the most plausible shapes.
+
+    The input shape comes first.
+    """
     cuts = [[",".join(values)]]
     if op.positional_param_names:
         numbers = max(len(op.positional_only_names) - 1, 0)  # positional parameters before the last one are integers
@@ -220,7 +223,7 @@ def missing_argument_error(words: Sequence[str]) -> ShapeError | None:
 def _candidate_lines(values: Sequence[str], limit: int) -> Iterator[list[str]]:
     """Yield corrections of a command line with more than `limit` values.
 
-    The extra values may be an expected shape, English words between the arguments, or the elements of a split list.
+    The extra values may be an expected shape, English words between the arguments, or parts of a split list.
     """
     for index, word in enumerate(values):
         if word in EXPECT_SIGNS:
@@ -233,7 +236,7 @@ def _candidate_lines(values: Sequence[str], limit: int) -> Iterator[list[str]]:
 
 
 def _parse_request(op: Op, words: Sequence[str]) -> Request | None:
-    """Parse the arguments of an op into a request, or return None if invalid."""
+    """Parse the arguments of an op into a request, or return None if they are invalid."""
     parsed = _parse_op_arguments(op, words)
     try:
         return None if parsed is None else make_request(op.name, *parsed)

@@ -108,7 +108,7 @@ def report_interpretations(answer: Trace | Chain, output_options: OutputOptions)
             print_notes((note,) if note else (), output_options)
 
 
-NAMING_OPTIONS = ("dialect", "opset")
+FRAMEWORK_OPTIONS = ("dialect", "opset")
 """The options that choose a framework and its version, and thereby the rules."""
 _reported_answers: list[object] = []
 """The answer for which `report_other_answers` has printed a line, if any."""
@@ -131,7 +131,7 @@ def report_other_answers(
     printing = output_options
     if _reported_answers or printing.json or printing.quiet or printing.expect is not None or printing.code is not None:
         return
-    if printing.film or any(own.get(name) is not None for own in options for name in NAMING_OPTIONS):
+    if printing.film or any(own.get(name) is not None for own in options for name in FRAMEWORK_OPTIONS):
         return
     if any(trace.request.switch is not None for trace in answer.traces):
         return
@@ -240,7 +240,7 @@ def print_answer(
 
         if write_output_or_plan(answer, source, output_options, operand_sources):
             return code
-    picture = write_picture(answer, output_options) if output_options.has_picture_options else {}
+    picture = write_picture_or_film(answer, output_options) if output_options.has_picture_options else {}
 
     def build_json() -> dict[str, object]:
         """Return the answer as a JSON object, with its element paths, film and code."""
@@ -509,7 +509,7 @@ def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str,
     return others.get(op, result) | {"problem": problem.as_json()}
 
 
-def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[str, object]:
+def write_picture_or_film(answer: Trace | Chain, output_options: OutputOptions) -> dict[str, object]:
     """Write the requested picture or film, and return the JSON fields of a film.
 
     A film is an animation of the steps; a still picture has no JSON fields. The size of the film or the step of the

@@ -162,9 +162,9 @@ def _run_command(words: Sequence[str], app: AnyTerminalApp, text: str | None) ->
     if values.pop(HELP.name, False):
         return _print_help(command.name)
     printing = {name: values.pop(name) for name in OUTPUT_OPTIONS if name in values}
-    if command.opens_app:
+    if command.takes_app:
         values["app"] = app
-    if command.reads_text:
+    if command.takes_text:
         values["text"] = text
     return command.run(**values, output_options=OutputOptions(**printing))
 
@@ -242,7 +242,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
         print_stderr(readings.format_command_message(line))
     code = run_command_line(line, app, held.text if "-" in line and "-" not in words[1:] else None)
     if line[0] == "reshape" and code == ExitCode.OK and not (quiet or {"--json", "--expect", "--as"} & {*options}):
-        _report_other_chains(*line[1:3])
+        _suggest_other_chains(*line[1:3])
     return code
 
 
@@ -259,7 +259,7 @@ def _peek_stdin_file() -> str:
         return ""
 
 
-def _report_other_chains(input_text: str, output_text: str) -> None:
+def _suggest_other_chains(input_text: str, output_text: str) -> None:
     """Print up to two other chains between the shapes of a reshape.
 
     Unlike the reshape, they change the order of the elements.

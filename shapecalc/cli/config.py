@@ -144,5 +144,5 @@ CONFIG_COMMAND = Command(
   shapecalc config unset dialect""",
     details=""" The environment and pyproject.toml take precedence over it. check, vectors, mcp and Python ignore it.
 The variable SHAPECALC_CONFIG names another file.""",
-    opens_app=True,
+    takes_app=True,
 )

@@ -99,7 +99,7 @@ def _help_sections(command: Command) -> dict[str, HelpRows]:
         if isinstance(parameter, Argument):
             rows["Arguments"].append((parameter.metavar, f"{parameter.help}{'  [required]' * parameter.required}"))
         elif not (op and (parameter.name in OUTPUT_OPTIONS or parameter.name in RULE_OPTIONS)):
-            owners = "" if op is None else exclusive_dialect_names(op, parameter.name)
+            owners = "" if op is None else extra_option_dialects(op, parameter.name)
             rows.setdefault(f"Options of {owners}" if owners else "Options", []).append(_option_row(parameter))
     return rows
 
@@ -114,12 +114,12 @@ def _option_row(option: Option) -> tuple[str, str]:
     return f"{name} {option.metavar}" if option.kind in VALUE_KINDS else name, f"{description}{default}"
 
 
-def exclusive_dialect_names(op: Op, name: str) -> str:
+def extra_option_dialects(op: Op, name: str) -> str:
     """Return the dialects that have an option that the op's default dialect lacks.
 
     The names are joined by commas. Return an empty string if the default dialect has the option.
 
-    >>> exclusive_dialect_names(OPS["reshape"], "reverse"), exclusive_dialect_names(OPS["reshape"], "allowzero")
+    >>> extra_option_dialects(OPS["reshape"], "reverse"), extra_option_dialects(OPS["reshape"], "allowzero")
     ('mxnet', '')
     """
     param = next((param for param in all_params(op) if param.name == name), None)

@@ -249,7 +249,7 @@ FIGURES_ARGUMENT = Argument(
     "FIGURE...",
     repeated=True,
     completions=all_rules,
-    completes_first=True,
+    completes_first_word=True,
 )
 FIGURE = re.compile(r"\d{1,18}", re.ASCII)
 FIGURES_HINT = "write two sizes, as 256 729, or an element count and the requested shape, as 67800 8,1,112,74"
@@ -266,7 +266,7 @@ def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
     from shapecalc.reasoning import figures as figure_search  # deferred: needed only by `explain`
 
     try:
-        sizes, context = _parse_figures(figures)
+        sizes, context = _parse_mismatched_sizes(figures)
     except ShapeError as error:
         return print_error(error, "explain", {"figures": [*figures]}, output_options)
     explanations = figure_search.explain_number_mismatch(sizes, context)
@@ -282,7 +282,7 @@ def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
     return ExitCode.OK if explanations else ExitCode.FAILED
 
 
-def _parse_figures(figures: Sequence[str]) -> tuple[tuple[int, ...], MismatchContext]:
+def _parse_mismatched_sizes(figures: Sequence[str]) -> tuple[tuple[int, ...], MismatchContext]:
     """Parse the arguments of `explain_number_mismatch`: two sizes, or a size and a shape.
 
     Raises `ShapeError` (usage) for other arguments.
@@ -440,7 +440,7 @@ SHARED_PAGES = {"match": "check", "vectors": "check", "drill": "tui", "film": "t
 
 All other commands are described on the overview page.
 """
-COMMON_TITLES = ("synopsis", "description", "examples", "see also", "files")
+COMMON_SECTION_TITLES = ("synopsis", "description", "examples", "see also", "files")
 """Titles of sections that most manual pages have; `help topics` omits them."""
 WHOLE_PAGE_NOTE = ".Sh SEE ALSO\nThe whole page, with the options:\n.Dl shapecalc help \\-\\-page\n"
 
@@ -554,7 +554,7 @@ TOPIC_ALIASES = {
 """The topic of the manual to which each synonym refers."""
 
 
-QUESTION_TOPICS = {
+COMMANDS_BY_QUESTION_WORD = {
     "-1": "why infer",
     "0": "why copy-zero",
     **dict.fromkeys(("contiguous", "stride", "strides"), "why stride-incompatible"),
@@ -588,8 +588,8 @@ def question_error(words: Sequence[str]) -> ShapeError:
         if token in UNINFORMATIVE_WORDS:
             continue
         op = token if token in OPS else resolve_aliases([token])[0] if token.isidentifier() else ""
-        if token in QUESTION_TOPICS:
-            found[QUESTION_TOPICS[token]] = None
+        if token in COMMANDS_BY_QUESTION_WORD:
+            found[COMMANDS_BY_QUESTION_WORD[token]] = None
         elif op in OPS:
             ops[op] = None
         elif token in all_rules():
@@ -676,7 +676,7 @@ def format_topics() -> str:
     from shapecalc.render.mdoc import remove_escapes
 
     titles = {
-        page: [remove_escapes(title) for title in _page_sections(page) if title not in COMMON_TITLES]
+        page: [remove_escapes(title) for title in _page_sections(page) if title not in COMMON_SECTION_TITLES]
         for page in MANUAL_PAGES
     }
     width = max(map(len, MANUAL_PAGES))

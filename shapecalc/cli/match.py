@@ -23,7 +23,7 @@ from shapecalc.core.text import escape_unprintable, is_file_argument, truncate
 from shapecalc.engine.headers import ArrayInfo, iter_array_infos
 from shapecalc.reading.pattern import Matcher, ShapePattern, to_pattern
 
-VERDICT_OF_EXIT_CODE = {
+VERDICTS_BY_EXIT_CODE = {
     ExitCode.OK: CheckVerdict.PASSED,
     ExitCode.FAILED: CheckVerdict.FAILED,
     ExitCode.FILE: CheckVerdict.UNREAD,
@@ -70,7 +70,7 @@ def run_match(
         results: list[ArrayResult] = []
         with junit_report(junit, files, counts, "match") as junit_stream:
             for result in _match_arrays(matcher, files):
-                counts[VERDICT_OF_EXIT_CODE[result.exit_code]] += 1
+                counts[VERDICTS_BY_EXIT_CODE[result.exit_code]] += 1
                 _print_result(result, output_options, github=github)
                 if junit_stream is not None:
                     message, failed = (
@@ -87,7 +87,7 @@ def run_match(
         return print_error(ShapeError(problem), "match", {}, output_options)
     if print_json_if_requested(output_options, lambda: _match_json(matcher, results)):
         print_stderr(escape_unprintable(f"shapecalc: {_match_summary(matcher, counts)}"))
-    return max((code for code, verdict in VERDICT_OF_EXIT_CODE.items() if counts[verdict]), default=ExitCode.OK)
+    return max((code for code, verdict in VERDICTS_BY_EXIT_CODE.items() if counts[verdict]), default=ExitCode.OK)
 
 
 def _parse_pattern(text: str, files: list[str]) -> ShapePattern:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shapecalc.models.report import JudgedNode, NodeSummary, Report
 
 
-list_reported_operators = lazy_names("models.operators", "LISTED_OPERATORS")
+load_listed_operators = lazy_names("models.operators", "LISTED_OPERATORS")
 """A function that returns the operators whose nodes are listed in the report."""
 LAYER_DIALECTS = ("tensorrt",)
 """Dialects for which `model --dialect` can generate layers."""
@@ -47,7 +47,7 @@ SIZE_OPTIONS = (
 NODE_OPTION = Option("node", "Show this node in full: its name, or its path such as '#18'.", metavar="NAME|PATH")
 DISPLAY_OPTIONS = (
     Option("all", "List every node, with names for sums and floors.", OptionKind.FLAG),
-    Option("op", "List only nodes of this operator.", metavar="OP", completions=list_reported_operators),
+    Option("op", "List only nodes of this operator.", metavar="OP", completions=load_listed_operators),
     Option("offenders", "List only failing nodes.", OptionKind.FLAG),
     NODE_OPTION,
     Option("lint", "Print one line for each failing node, the worst first; exit 1 if there are any.", OptionKind.FLAG),
@@ -161,7 +161,7 @@ def _print_report(file: str, sizes: BatchOptions, output_options: OutputOptions,
     if arguments["diff"] is not None:
         return _print_differences(file, arguments["diff"], output_options)
     if arguments["free"] is not None:
-        return _print_held_sizes(file, sizes, output_options, arguments["free"], lint=arguments["lint"])
+        return _print_hardcoded_sizes(file, sizes, output_options, arguments["free"], lint=arguments["lint"])
     if arguments["trt"] is not None:
         return _print_trtexec_options(file, sizes, output_options, arguments["trt"])
     if arguments["dialect"]:
@@ -211,13 +211,15 @@ def _print_differences(file: str, other: str, output_options: OutputOptions) -> 
     return ExitCode.FAILED if differences else ExitCode.OK
 
 
-def _print_held_sizes(file: str, sizes: BatchOptions, output_options: OutputOptions, text: str, *, lint: bool) -> int:
+def _print_hardcoded_sizes(
+    file: str, sizes: BatchOptions, output_options: OutputOptions, text: str, *, lint: bool
+) -> int:
     """Print the constants of a model that should change with its free dims.
 
     Such a constant equals the size of a free dim. `text` contains the names of the dims. With `lint` or `-q`, return 1
     if there are such constants, and with `--strict` also if a node cannot be checked.
     """
-    from shapecalc.cli.model_report import held_size_json, held_size_lines
+    from shapecalc.cli.model_report import hardcoded_size_json, hardcoded_size_lines
     from shapecalc.models.file import read_model
     from shapecalc.models.held_sizes import find_held_sizes
     from shapecalc.models.judge import judge_model
@@ -226,8 +228,8 @@ def _print_held_sizes(file: str, sizes: BatchOptions, output_options: OutputOpti
     if not names:
         raise usage_error("--free needs a name", "write --free H,W", argument="free")
     found = find_held_sizes(judge_model(read_model(file), sizes), names)
-    if print_json_if_requested(output_options, lambda: {"model": file, **held_size_json(found)}):
-        _print_lines(held_size_lines(found))
+    if print_json_if_requested(output_options, lambda: {"model": file, **hardcoded_size_json(found)}):
+        _print_lines(hardcoded_size_lines(found))
     fails = bool(found.held) or (output_options.strict and found.unchecked_count > 0)
     return ExitCode.FAILED if fails and (lint or output_options.quiet) else ExitCode.OK
 
@@ -261,13 +263,13 @@ def _print_layers(file: str, sizes: BatchOptions, output_options: OutputOptions,
 
     `dialect` is the framework of the layers, such as TensorRT. Consecutive nodes share layers if possible.
     """
-    from shapecalc.cli.model_report import build_layers
+    from shapecalc.cli.model_report import generate_layers
     from shapecalc.models.file import read_model
     from shapecalc.models.judge import find_movement_chains, judge_model
 
     model = judge_model(read_model(file), sizes)
     report = model.build_report(file)
-    runs = [build_layers(run, report, dialect) for run in find_movement_chains(model.walk.model, report.nodes)]
+    runs = [generate_layers(run, report, dialect) for run in find_movement_chains(model.walk.model, report.nodes)]
     header = {"model": report.model, "dialect": dialect}
     if print_json_if_requested(output_options, lambda: header | {"runs": [run.as_json() for run in runs]}):
         _print_lines([line for run in runs for line in run.lines()])
@@ -290,7 +292,7 @@ def _select_nodes(
     nodes = [*report.nodes] if arguments["node"] is None else [find_node(report, arguments["node"])]
     others = [*report.all_nodes.nodes] if report.all_nodes and not arguments["offenders"] else []
     if arguments["op"] is not None:
-        known = {name.lower(): name for name in (*list_reported_operators(), *[other.node.op for other in others])}
+        known = {name.lower(): name for name in (*load_listed_operators(), *[other.node.op for other in others])}
         op = lookup(arguments["op"].lower().replace("_", ""), known, "operator" if others else "listed operator")
         nodes = [node for node in nodes if node.node.op == op]
         others = [other for other in others if other.node.op == op]

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from shapecalc.models.static import StaticModel
 
 T = TypeVar("T")
-Cells = tuple[str, ...]
+RowCells = tuple[str, ...]
 """The cells of a table row; in the details of a node, a label, a text and a remark."""
 JsonObject = dict[str, object]
 COLUMNS = ("#", "node", "op", "input", "target", "output", "batch")
@@ -214,7 +214,7 @@ def _parse_range(text: str) -> tuple[int, int, int]:
     return sizes[0], sizes[1], sizes[2]
 
 
-def held_size_lines(found: HeldSizes) -> list[str]:
+def hardcoded_size_lines(found: HeldSizes) -> list[str]:
     """Format the constants that should change with free dims, and a summary."""
     lines = []
     for held in found.held:
@@ -236,7 +236,7 @@ def held_size_lines(found: HeldSizes) -> list[str]:
     return [*map(escape_line, lines)]
 
 
-def held_size_json(found: HeldSizes) -> JsonObject:
+def hardcoded_size_json(found: HeldSizes) -> JsonObject:
     """Return the constants that should change with free dims as a JSON object."""
     held = [
         {
@@ -431,7 +431,7 @@ def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode], *, 
     hidden = len(nodes) - len(shown)
     nodes = shown
     rows = [_judged_node_cells(node_report, report, shape_texts) for node_report in nodes]
-    columns: Cells = COLUMNS
+    columns: RowCells = COLUMNS
     if any(node.verdict in EXPLAINED_VERDICTS for node in nodes):
         columns = (*COLUMNS, REASON_COLUMN)
         rows = [(*cells, _reason_cell(node)) for cells, node in zip(rows, nodes, strict=True)]
@@ -480,14 +480,16 @@ def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary])
     return [escape_line(line) for line in lines]
 
 
-def _format_table(columns: Cells, rows: Sequence[Cells]) -> list[str]:
+def _format_table(columns: RowCells, rows: Sequence[RowCells]) -> list[str]:
     """Format a table with column titles, or return no lines if there are no rows."""
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     line = "  ".join([f"{{:>{widths[0]}}}", *[f"{{:<{width}}}" for width in widths[1:]]])
     return [f"  {line.format(*row)}".rstrip() for row in (columns, *rows)] if rows else []
 
 
-def _judged_node_cells(node_report: reports.JudgedNode, report: reports.Report, shape_texts: dict[int, str]) -> Cells:
+def _judged_node_cells(
+    node_report: reports.JudgedNode, report: reports.Report, shape_texts: dict[int, str]
+) -> RowCells:
     """Return the table row of a judged node.
 
     `shape_texts` caches formatted shapes by the `id` of the shape.
@@ -506,7 +508,7 @@ def _node_cells_with_sizes(
     node_report: reports.JudgedNode | None,
     report: reports.Report,
     shape_texts: dict[int, str],
-) -> Cells:
+) -> RowCells:
     """Return the table row of a node, with the sizes of its outputs.
 
     `node_report` is the verdict on the node. It is None for an unlisted node, whose row has no target and no verdict.
@@ -535,7 +537,7 @@ def _shape_text(shape: SymbolicShape | None, shape_texts: dict[int, str]) -> str
     return shape_texts[id(shape)]
 
 
-def _node_cells(node: Node) -> Cells:
+def _node_cells(node: Node) -> RowCells:
     """Return the table cells with the path, the name and the operator of a node."""
     return (
         truncate(escape_unprintable(node.path), MAX_CELL_LENGTH),
@@ -680,7 +682,7 @@ def node_lines(report: reports.Report, node_report: reports.JudgedNode) -> list[
     return [escape_line(line) for line in lines]
 
 
-def _align_rows(rows: Iterable[Cells]) -> list[str]:
+def _align_rows(rows: Iterable[RowCells]) -> list[str]:
     """Align rows of a label, a text and a remark in columns.
 
     A minus sign is in the column before the text, so that the digits of numbers line up.
@@ -695,7 +697,7 @@ def _align_rows(rows: Iterable[Cells]) -> list[str]:
     ]
 
 
-def _shape_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
+def _shape_rows(node_report: reports.JudgedNode) -> Iterator[RowCells]:
     """Yield the rows for a node's target, output, value and conditions."""
     inputs = node_report.tensors[0]
     if node_report.target_from != "none":
@@ -708,7 +710,7 @@ def _shape_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
         yield "when", condition, ""
 
 
-def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
+def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[RowCells]:
     """Yield the rows for the verdict on a node.
 
     One row names the node before it that must be fixed first, and one states whether a batch size of 0 is refused.
@@ -721,21 +723,21 @@ def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iter
         yield "", f"{report.batch} = 0 is refused", ""
 
 
-def _source_rows(node: Node) -> Iterator[Cells]:
+def _source_rows(node: Node) -> Iterator[RowCells]:
     """Yield a row with the Python file and line of a node, if they are known."""
     if node.source is not None:
         path, line, function, code = node.source
         yield "code", f"{path}:{line} in {function}", code
 
 
-def _fix_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
+def _fix_rows(node_report: reports.JudgedNode) -> Iterator[RowCells]:
     """Yield a row for each possible fix of a node, the best fix first."""
     for number, fix in enumerate(node_report.fixes):
         remark = "; ".join(filter(None, (fix.effect, reports.format_assumption(fix))))
         yield "   or" if number else "fix", reports.format_fix(fix), remark
 
 
-def _command_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
+def _command_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[RowCells]:
     """Yield rows with the commands that explain and draw a node.
 
     There are no rows if the node cannot be expressed as a request.
@@ -895,7 +897,7 @@ class GeneratedLayers(Record):
         return [escape_line(line) for line in [*lines, *[f"  {note}" for note in self.notes]]]
 
 
-def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dialect: str) -> GeneratedLayers:
+def generate_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dialect: str) -> GeneratedLayers:
     """Generate code that builds consecutive nodes as layers of a dialect.
 
     A failing node is replaced by the node with its best fix.
@@ -905,7 +907,7 @@ def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dial
         return GeneratedLayers(
             nodes[:MAX_RUN_LENGTH], "", (f"{len(nodes)} nodes in a row are more than {MAX_RUN_LENGTH}",)
         )
-    requests = [_request_with_fix(node_report, report) for node_report in run]
+    requests = [_fixed_request(node_report, report) for node_report in run]
     known = [request for request in requests if request is not None]
     if len(known) < len(requests):
         return GeneratedLayers(nodes, "", ("a shape or a target is not known",))
@@ -921,7 +923,7 @@ def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dial
     return GeneratedLayers(nodes, code.text, (*holds, *code.warnings))
 
 
-def _request_with_fix(node_report: reports.JudgedNode, report: reports.Report) -> Request | None:
+def _fixed_request(node_report: reports.JudgedNode, report: reports.Report) -> Request | None:
     """Return the request that is equivalent to a node.
 
     If the node fails, its best fix is applied. Return None if the input shape or the target is unknown.
@@ -1081,7 +1083,7 @@ def _find_message_node(report: reports.Report, message: ParsedMessage) -> tuple[
     Return a note for the user, which may be empty, and the node or None.
     """
     if message.node is None:
-        matches = [node for node in report.nodes if _is_node_of_message(node, message)]
+        matches = [node for node in report.nodes if _matches_message(node, message)]
         if len(matches) != 1:
             return "the message names no node", None
         return f"the message names no node, and {reports.node_name(matches[0].node)} alone has its shapes", matches[0]
@@ -1092,7 +1094,7 @@ def _find_message_node(report: reports.Report, message: ParsedMessage) -> tuple[
         return error.problem.message, next((node for node in report.nodes if node.node.path == path), None)
 
 
-def _is_node_of_message(node_report: reports.JudgedNode, message: ParsedMessage) -> bool:
+def _matches_message(node_report: reports.JudgedNode, message: ParsedMessage) -> bool:
     """Return whether a node has the same op and the same shapes as an error message.
 
     Before the comparison, each 0 in the target of the node is replaced by the input dim that the 0 copies.

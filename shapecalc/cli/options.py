@@ -43,7 +43,7 @@ class Argument(Record):
     required: bool = True
     repeated: bool = False
     completions: Callable[[], Iterable[str]] | None = None
-    completes_first: bool = False
+    completes_first_word: bool = False
     """Whether only the first word of a repeated argument is completed."""
 
 
@@ -61,9 +61,9 @@ class Command(Record):
     """Example command lines in the help, one per line."""
     details: str = ""
     """Text after the summary in the help."""
-    opens_app: bool = False
+    takes_app: bool = False
     """Whether `run` has the argument `app`, the terminal app."""
-    reads_text: bool = False
+    takes_text: bool = False
     """Whether `run` has the argument `text`: the text to read instead of standard input, or None."""
     accepts_unknown_options: bool = False
     """Whether unknown options are accepted as options of a nested command line."""
@@ -107,7 +107,7 @@ def command_line_argument(help_text: str, metavar: str, *other_commands: str, re
     That command is an op or one of `other_commands`.
     """
     completions = [*OPS, *other_commands]
-    return Argument("words", help_text, metavar, required, True, lambda: completions, completes_first=True)
+    return Argument("words", help_text, metavar, required, True, lambda: completions, completes_first_word=True)
 
 
 DIALECT_FILTER = Option(

@@ -103,7 +103,7 @@ def _diagnose_with_source(log: str, model: str | None, source: str) -> Diagnosis
 
 DOCTOR_COMMAND = Command(
     run=run_doctor,
-    reads_text=True,
+    takes_text=True,
     parameters=[
         Argument("file", "a file with a log, or the message itself; by default standard input", "[FILE|TEXT]", False),
         Option("model", "Also show the node of the message in this model.", metavar="FILE.onnx"),
@@ -410,7 +410,7 @@ def _check_element_options(code: CodeChain, output_options: OutputOptions) -> No
 
 CODE_COMMAND = Command(
     run=run_code,
-    reads_text=True,
+    takes_text=True,
     parameters=[
         CODE_ARGUMENT,
         Argument("files", "with --check, more files", "[FILE...]", False, repeated=True),

@@ -155,7 +155,7 @@ class Session:
         if error is not None:
             raise error
         if words[0] in OPS:
-            stage = commands.parse_stage(words, with_input=_has_own_input(words, self.shape is not None))
+            stage = commands.parse_stage(words, with_input=_has_input_shape(words, self.shape is not None))
             options = apply_defaults(stage.op, self._defaults, stage.options)
             return self._record_answer(
                 answer_request(make_request(stage.op, self._resolve_input(stage.input or "ans"), options))
@@ -265,7 +265,7 @@ class Session:
         return Reply(ends_session=True)
 
 
-def _has_own_input(words: list[str], has_shape: bool) -> bool:
+def _has_input_shape(words: list[str], has_shape: bool) -> bool:
     """Return whether the command line of an op contains an input shape.
 
     If not, the current shape is the input. The first value is an input shape if it is `ans`, or if there are more
@@ -463,5 +463,5 @@ REPL_COMMAND = Command(
   printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl""",
     details=""" The prompt also accepts command lines, error messages and lines of code. If the input is a pipe, the
 exit code is the largest exit code of the lines.""",
-    opens_app=True,
+    takes_app=True,
 )

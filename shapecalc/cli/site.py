@@ -56,7 +56,7 @@ PICTURE_WIDTHS = {"": 76, "-narrow": 42}
 """The widths, in characters, of the pictures made at build time, by file name suffix."""
 MAX_TASK_LINES = 16
 """The maximum height, in lines, of the picture of a question."""
-COURSE_MARK = "<!-- course -->"
+LESSONS_PLACEHOLDER = "<!-- course -->"
 """The comment in the page that is replaced by the lessons."""
 PICTURE_PATH = "picture.svg"
 """Path of the picture file that the script of the page requests."""
@@ -98,7 +98,9 @@ def _write_page(folder: Path, pyodide: Path, *, force: bool) -> int:
     contents |= {"stations.json": json.dumps(stations).encode(), "program.zip": _build_program_zip()}
     contents |= {name: picture.encode() for name, picture in _static_pictures()}
     page = contents["index.html"].decode()
-    contents["index.html"] = page.replace(COURSE_MARK, "\n".join(map(_lesson_html, load_path_lessons()))).encode()
+    contents["index.html"] = page.replace(
+        LESSONS_PLACEHOLDER, "\n".join(map(_lesson_html, load_path_lessons()))
+    ).encode()
     contents |= {name: (pyodide / name).read_bytes() for name in PYODIDE_FILES}
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in contents.items():

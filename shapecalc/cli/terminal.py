@@ -262,7 +262,7 @@ def run_tui(
     )
 
 
-OPENED_COMMANDS = ("chain", "equiv", "against", "code", "doctor")
+OPENABLE_COMMANDS = ("chain", "equiv", "against", "code", "doctor")
 """The commands that the app can open, besides the ops."""
 
 
@@ -276,13 +276,15 @@ def _infer_question_words(words: list[str]) -> list[str]:
     from shapecalc.reading.commands import resolve_aliases
     from shapecalc.reading.options import is_value
 
-    is_named = bool(words) and (words[0] in OPENED_COMMANDS or resolve_aliases(words)[0] in (*OPS, *OPENED_COMMANDS))
+    is_named = bool(words) and (
+        words[0] in OPENABLE_COMMANDS or resolve_aliases(words)[0] in (*OPS, *OPENABLE_COMMANDS)
+    )
     if not words or is_named or not is_value(words[0]) or split_entry(words[0])[1]:
         return words
     line = words if words[0] in COMMAND_MODULES else resolve_aliases(infer_command_line(words))
     if line[0] == "size" and len(line) == 2:
         return ["chain", line[1]]
-    if line[0] in OPS or line[0] in OPENED_COMMANDS:
+    if line[0] in OPS or line[0] in OPENABLE_COMMANDS:
         return line
     raise usage_error(f"{line[0]} is answered by the command line, not by the app", f"run shapecalc {join(line)}")
 
@@ -353,7 +355,7 @@ TUI_COMMAND = Command(
   s=$(shapecalc tui reshape 2,3,4 0,-1)""",
     details=" Without a request, the app opens the start screen, which reads requests, chains and error messages."
     " ^G hides the answers until they are predicted. F10 quits and prints the answer.",
-    opens_app=True,
+    takes_app=True,
     accepts_unknown_options=True,
 )
 
@@ -442,7 +444,7 @@ def _open_browser(address: str) -> Callable[[], None]:
     return lambda: page.unlink(missing_ok=True)
 
 
-def _number_option(name: str, help_text: str, default: str, maximum: int) -> Option:
+def _integer_option(name: str, help_text: str, default: str, maximum: int) -> Option:
     """Return an option whose value is an integer from 1 to `maximum`."""
     return Option(
         name, help_text, OptionKind.NUMBER, "N", default=default, shows_default=True, minimum=1, maximum=maximum
@@ -454,9 +456,9 @@ SERVE_COMMAND = Command(
     parameters=[
         replace(TUI_PARAMETERS[0], help="the request to open"),
         Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True),
-        _number_option("port", "The port to listen on, 1 to 65535.", "8000", 65535),
+        _integer_option("port", "The port to listen on, 1 to 65535.", "8000", 65535),
         Option("allow_host", "Another host name that browsers may use; may be repeated.", OptionKind.TEXTS, "NAME"),
-        _number_option("sessions", "Limit on concurrent sessions, 1 to 256.", "8", 256),
+        _integer_option("sessions", "Limit on concurrent sessions, 1 to 256.", "8", 256),
         Option("opens", "Open the address in a browser.", OptionKind.FLAG, long="--open"),
         Option("site", "The address of a page of shapecalc site, which small screens show instead.", metavar="URL"),
         *LESSON_OPTIONS,
@@ -471,6 +473,6 @@ SERVE_COMMAND = Command(
   shapecalc serve --host 0.0.0.0 --allow-host box.example""",
     details=" Anyone who has the printed address can use the app. The command needs the packages aiohttp and"
     " textual-serve.",
-    opens_app=True,
+    takes_app=True,
     accepts_unknown_options=True,
 )

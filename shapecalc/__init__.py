@@ -271,7 +271,7 @@ def space_to_depth(input: DimsLike, block: int, *, mode: str | None = None, **op
 def view(
     input: DimsLike, target: DimsLike, *, strides: AxesLike | None = None, **options: Unpack[BaseOptions]
 ) -> Trace:
-    """View a tensor with another shape without copying, as `Tensor.view` does.
+    """View a tensor with a different shape without a copy, as `Tensor.view` does.
 
     `strides` are the strides of the input in elements; by default, the input is contiguous. Options: `dtype`, `where`.
     Source: Tensor.view. Raises `ShapeError` if there is no such view.

@@ -13,7 +13,7 @@ from shutil import which
 DISTRIBUTION = "tensor-shapecalc"
 """The name of the distribution on PyPI. The package and the command have the name `shapecalc`."""
 DISTRIBUTION_OF_MODULE = {"PIL": "Pillow", "cupy": "cupy-cuda13x"}
-"""The distributions whose name differs from the name of their module."""
+"""The names of distributions that differ from the name of the module, keyed by module."""
 
 
 def missing_package_message(module: str, extra: str = "") -> str:

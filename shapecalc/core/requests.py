@@ -119,7 +119,7 @@ class Default(Record):
 
 
 def zero_meaning_by_switch() -> Mapping[str, ZeroMeaning]:
-    """Map each switch to the meaning of 0 in a shape when the switch is on.
+    """Map the name of each switch to the meaning of 0 when the switch is on.
 
     The first call imports all dialects.
     """
@@ -131,7 +131,7 @@ def zero_meaning_by_switch() -> Mapping[str, ZeroMeaning]:
 
 
 def common_option_names() -> tuple[str, ...]:
-    """Return the names of the options that all ops share in at least one dialect.
+    """Return the names of the shared options and of the switches of all dialects.
 
     >>> common_option_names()[:4]
     ('dialect', 'opset', 'dtype', 'where')

@@ -623,9 +623,9 @@ SIZES_IN_TEXT = re.compile(r"(?:[:=\[]\s*)(\d+|\?)", re.ASCII)
 
 
 def find_non_shape_error(text: str, argument: str) -> ShapeError | None:
-    """Return the error for a text in a known format that is not a single shape.
+    """Return the error for a text that is not a single shape, or None.
 
-    Returns None for any other text.
+    Only the formats in `NON_SHAPE_FORMATS` are recognized.
 
     >>> print(find_non_shape_error("[1..8,3]", "input"))
     usage: a range is not the size of a dim (write a name (N) or ? for a size that is not known)

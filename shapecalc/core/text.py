@@ -548,7 +548,7 @@ def _parse_strides(scanned: ScannedShape, shape: Shape, argument: str) -> Shape 
 
 
 def _unknown_notes(scanned: ScannedShape) -> list[str]:
-    """Return notes on the words of an input that are unknown sizes."""
+    """Return notes on words that are unknown sizes."""
     words = {token.text for token in scanned.tokens}
     return [f"{word} is an unknown size here, as ? is" for word in (*INPUT_UNKNOWNS, "None") if word in words]
 

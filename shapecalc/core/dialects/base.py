@@ -477,8 +477,8 @@ class Target:
     """
 
     __slots__ = (
-        *("argument", "conditions", "copied", "dims", "ends", "infer_index", "inference", "output"),
-        *("reached", "shape", "target"),
+        *("argument", "conditions", "copied", "dims", "infer_index", "inference", "kept_ends", "output"),
+        *("resolved_count", "shape", "target"),
     )
 
     def __init__(self, shape: Shape, target: Shape, argument: str = "target", kept_ends: EndCounts = (0, 0)) -> None:
@@ -486,12 +486,12 @@ class Target:
 
         `kept_ends` are the numbers of dims that are copied from the start and from the end of the input.
         """
-        self.shape, self.target, self.argument, self.ends = shape, target, argument, kept_ends
+        self.shape, self.target, self.argument, self.kept_ends = shape, target, argument, kept_ends
         self.dims = [*target]
         """The requested dims. A resolved dim replaces a 0, and 1 replaces -1 until the -1 is inferred."""
         self.copied: dict[int, int] = {}
         """A mapping from the index of each copying 0 to the copied input axis."""
-        self.reached = 0
+        self.resolved_count = 0
         """The number of dims that were resolved before an error."""
         self.infer_index: int | None = None
         self.inference: ResolvedDim | None = None
@@ -515,7 +515,7 @@ class Target:
 
         `known` is the product of the other dims.
         """
-        return infer_dim(self.shape, known, index - self.ends[0])
+        return infer_dim(self.shape, known, index - self.kept_ends[0])
 
     def require_equal_counts(self, output: Shape, known: Dim) -> Conditions:
         """Return the conditions under which input and output have equal element counts."""
@@ -527,17 +527,17 @@ class Target:
         Raises `ShapeError` (two-infers, below-minus-one, volume-mismatch or overflow), and the errors of `resolve_zero`
         and `resolve_infer`.
         """
-        dims, (before, behind) = self.dims, self.ends
+        dims, (before, behind) = self.dims, self.kept_ends
         for out in range(before, len(dims) - behind):
             dim = dims[out]
             if isinstance(dim, int) and dim <= 0:
-                self.reached = out
+                self.resolved_count = out
                 if dim == 0:
                     dims[out] = self.resolve_zero(out)
                 else:
                     check_negative_dim(out - before, dim, self.infer_index, self.argument)
                     self.infer_index, dims[out] = out, 1
-        self.reached = len(dims)
+        self.resolved_count = len(dims)
         output = tuple(dims)
         known = compute_volume(output, self.argument)
         if self.infer_index is None:
@@ -558,9 +558,9 @@ class Target:
 
     def dim_steps(self) -> list[Step]:
         """Return the steps of the resolved dims; the step of the inferred dim is the last."""
-        target, (before, behind), sources = self.target, self.ends, set(self.copied.values())
+        target, (before, behind), sources = self.target, self.kept_ends, set(self.copied.values())
         written, moved, steps = range(before, len(target) - behind), len(self.shape) - len(target), list[Step]()
-        for out, dim in enumerate(self.dims[: self.reached]):
+        for out, dim in enumerate(self.dims[: self.resolved_count]):
             if out not in written:
                 axis = out if out < before else out + moved
                 sources.add(axis)

@@ -67,7 +67,7 @@ class PartialTarget(base.Target):
         """
         if index >= len(self.shape):
             message = f"0 copies dim {index}, and the input has {rank_text(len(self.shape))}"
-            raise rule_error(ZERO_OUT_OF_RANGE, message, argument="target", index=index - self.ends[0])
+            raise rule_error(ZERO_OUT_OF_RANGE, message, argument="target", index=index - self.kept_ends[0])
         self.copied[index] = index
         return self.shape[index]
 

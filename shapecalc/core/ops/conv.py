@@ -165,7 +165,7 @@ def _add_transposed_variant(operator: Operator, transposed_operator: Operator) -
 
 
 class ConvSemantics(Record):
-    """The layout of weights in a dialect, and its handling of inputs without channels."""
+    """The layout of weights in a dialect, and the handling of inputs without channels."""
 
     filters_last: bool = False
     """Whether the weight layout is (*kernel, in, out), or (*kernel, out, in) for a transposed convolution.

@@ -110,7 +110,7 @@ OPENVINO_POOL = _make_pool_operator(
 
 
 class PoolSemantics(Record):
-    """The defaults of pool in a dialect, and its limit on kernels."""
+    """The defaults of pool in a dialect, and the limit on kernels."""
 
     strides_by_kernel: bool = False
     """Whether the default stride is the kernel size instead of 1."""

@@ -213,7 +213,7 @@ def _parts_by_sizes(dim: Dim, axis: int, sizes: Shape, *, infers: bool) -> tuple
     if negative[infers:] or any(sizes[index] != -1 for index in negative):
         message = f"a part has at least 0 positions, and this is {truncate(str(sizes[negative[-1]]))}"
         raise rule_error(BAD_SIZES, message, argument="sizes", index=negative[-1])
-    sum_sizes = only_term(sum_terms([size for size in sizes if size != -1]), "the sizes together")
+    sum_sizes = require_single_term(sum_terms([size for size in sizes if size != -1]), "the sizes together")
 
     def make_error() -> ShapeError:
         requested = f"the sizes {truncate(shape_text(sizes))} make {truncate(str(sum_sizes))}"
@@ -221,7 +221,7 @@ def _parts_by_sizes(dim: Dim, axis: int, sizes: Shape, *, infers: bool) -> tuple
 
     if not negative:
         return tuple([(1, size) for size in sizes]), require_relation(require_equal, dim, sum_sizes, make_error)
-    rest = only_term(sum_terms((dim, product((-1, sum_sizes)))), "the part of -1")
+    rest = require_single_term(sum_terms((dim, product((-1, sum_sizes)))), "the part of -1")
     if monomial(rest).numerator < 0:
         raise make_error()
     return tuple([(1, rest if size == -1 else size) for size in sizes]), ()
@@ -235,7 +235,7 @@ def _locate_part(runs: PartRuns, part: int) -> tuple[Dim, Dim]:
     before, remaining = list[Dim](), part
     for count, size in runs if part >= 0 else ():
         if remaining < count:
-            return only_term(
+            return require_single_term(
                 sum_terms([*before, product((remaining, size))]), f"the start of part {truncate(str(part))}"
             ), size
         before.append(product((count, size)))
@@ -249,7 +249,7 @@ def part_count(runs: PartRuns) -> int:
     return sum([count for count, _ in runs])
 
 
-def only_term(terms: Shape, name: str) -> Dim:
+def require_single_term(terms: Shape, name: str) -> Dim:
     """Return the only term of a symbolic sum, or 0 if the sum has no terms.
 
     `name` describes the sum in the error message. Raises `ShapeError` (needs-size) if the sum has several terms.
@@ -315,7 +315,7 @@ class UnevenSplitPolicy(Choice):
 
 
 class SplitSemantics(Record):
-    """The arguments of split in a dialect, and its policy for uneven parts."""
+    """The arguments of split in a dialect, and the policy for uneven parts."""
 
     left_over: UnevenSplitPolicy = UnevenSplitPolicy.REFUSED
     splits_by_size: bool = False

@@ -56,7 +56,7 @@ class SizesTarget(ReshapeTarget):
         own = self.dim_steps()
         inferred = [own.pop()] if self.inference is not None else []
         steps += [replace(step, out=axis + (step.out or 0), sources=(axis,)) for step in own]
-        if self.reached == len(self.target):
+        if self.resolved_count == len(self.target):
             behind = enumerate(shape[axis + 1 :], axis + len(self.target))
             steps += [Step(KEPT_DIM, out, (out - len(self.target) + 1,), dim) for out, dim in behind]
         steps += [replace(step, out=axis + (step.out or 0), sources=(axis,)) for step in inferred]

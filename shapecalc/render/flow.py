@@ -66,11 +66,15 @@ LABELLED_KINDS = (StageKind.BROADCAST, StageKind.PRODUCT, StageKind.WINDOW)
 """The stage kinds that sum or repeat axes; the wires of these axes end, and have labels."""
 LABEL_SPACE = 4
 """The width of the space around the label of a wire, in cells."""
-SPACINGS = ((2, 7), (2, 3), (1, 3), (1, 1))
+SPACINGS = ((2, 16), (2, 11), (2, 7), (2, 3), (1, 3), (1, 1))
 """Pairs of a row spacing in lines and a minimum wire length in cells.
 
 The largest spacing that fits is used.
 """
+
+
+STRAIGHT_ROOM = 1
+"""The maximum length, in cells, of the horizontal ends of straight wires."""
 
 
 def column_placeholders(placeholders: Placeholders, column: int) -> Mapping[int, str]:
@@ -193,7 +197,7 @@ def _make_gap(
         len(title) + 1 - output_column.width - SPACINGS[-1][1],
     )
     wires = route_wires(layout, pitch, (width - least - 2, height), free, glyphs, is_only=is_only)
-    return ColumnGap(wires, title, tuple(tokens), room)
+    return ColumnGap(wires, title, tuple(tokens), min(room, STRAIGHT_ROOM) if wires.straight_width else room)
 
 
 def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
@@ -372,7 +376,9 @@ def _lay_out_columns(
         columns = (*columns[:-1], replace(columns[-1], min_width=len(OUTPUT_HEADING)))
     axes = max([1, *(len(column.cells) for column in columns)])
     has_knots = any(is_partially_connected(layout, link) for layout in all_layouts for link in layout.links)
-    pitch = 1 + (has_knots and axes <= MAX_SPACED_AXES) if height is None else choose_row_pitch(axes, height, 4, 16)
+    reserved, most = (2, 20) if is_map and is_long_permutation(all_layouts) else (4, 16)
+    pitch = 1 + (has_knots and axes <= MAX_SPACED_AXES)
+    pitch = pitch if height is None else choose_row_pitch(axes, height, reserved, most)
     for lines, room in SPACINGS:
         if lines > pitch:
             continue
@@ -385,10 +391,18 @@ def _lay_out_columns(
         )
         if is_map and gaps:
             gaps = (*gaps[:-1], replace(gaps[-1], is_beside_heading=True, label_width=label_width))
-        window = _fit_columns([column.width for column in columns], gaps, index, size[0])
-        if window == (0, len(all_layouts)):
+        widths = [column.width for column in columns]
+        window = _fit_columns(widths, gaps, index, size[0])
+        gap_widths = [gap.width(after) + 2 for gap, after in zip(gaps, widths[1:], strict=True)]
+        if window == (0, len(all_layouts)) and sum(widths) + sum(gap_widths) <= size[0]:
             break
     return FlowLayout(columns, gaps, window, lines)
+
+
+def is_long_permutation(all_layouts: Sequence[StageLayout]) -> bool:
+    """Return whether the only stage permutes many axes; its wires are hard to follow without space between the rows."""
+    is_permutation = len(all_layouts) == 1 and all_layouts[0].stage.kind is StageKind.PERMUTE
+    return is_permutation and len(all_layouts[0].cells) > MAX_SPACED_AXES
 
 
 def _focused_row(answer: Trace | Chain, step_index: int | None, selected_dim: tuple[int, int] | None) -> int:

@@ -36,6 +36,8 @@ AxisLabels = list[str]
 """The column label of each dim of a shape."""
 SUM_LABEL, JOIN_SUFFIX = "sum", " +"
 """The label of a summed axis, and the suffix of the label of a concatenated axis."""
+FIRST_WINDOWS, MANY_WINDOWS, MANY_WINDOWS_HEIGHT = 2, 8, 44
+"""The number of windows drawn before the last, and their number from a height in lines on."""
 WINDOW_DEFAULTS = {"kernel": 1, "stride": 1, "begin": 0, "end": 0, "dilation": 1}
 """The default value of each window parameter."""
 COLUMN_RULES = (NOT_BROADCASTABLE, INNER_DIFFERS, DIMS_DIFFER, LABEL_DIFFERS)
@@ -422,7 +424,8 @@ def draw_windows(
     is_known = is_concrete([numbers[name] for name in WINDOW_DEFAULTS])
     if isinstance(size, int) and isinstance(count, int) and size and is_known:
         if layout.stage.kind is StageKind.WINDOW or count == size + numbers["begin"] + numbers["end"]:
-            lines += _draw_window_ruler((size, count), layout, numbers, width, glyphs)
+            first_count = MANY_WINDOWS if height >= MANY_WINDOWS_HEIGHT else FIRST_WINDOWS
+            lines += _draw_window_ruler((size, count), layout, numbers, width, glyphs, first_count)
         else:
             rows: list[RulerRow] = [("answer", str), ("input", lambda position: str(position * size // count))]
             lines += _draw_position_rows(rows, {}, range(count), len(str(count)), width, glyphs)
@@ -432,12 +435,17 @@ def draw_windows(
 
 
 def _draw_window_ruler(
-    sizes: tuple[int, int], layout: StageLayout, numbers: Mapping[str, Any], width: int, glyphs: GlyphSet
+    sizes: tuple[int, int],
+    layout: StageLayout,
+    numbers: Mapping[str, Any],
+    width: int,
+    glyphs: GlyphSet,
+    first_count: int,
 ) -> list[Text]:
-    """Draw the indices of an axis, and the first two and the last window.
+    """Draw the indices of an axis, and the first and the last windows.
 
     `sizes` are the size of the axis and the number of windows. `numbers` are the parameters of the window or padding,
-    keyed by name.
+    keyed by name. `first_count` is the number of windows before the last.
     """
     kernel, stride, begin, end, dilation = (numbers[name] for name in WINDOW_DEFAULTS)
     (size, count), is_transposed = sizes, bool(layout.request.arguments.get("transposed"))
@@ -452,7 +460,7 @@ def _draw_window_ruler(
     last = (count - 1) * stride + span if has_windows else padded_end
     spans = [
         (f"window {window}", glyphs.block, [range(window * stride, window * stride + span, dilation)])
-        for window in dict.fromkeys((0, 1, count - 1))
+        for window in dict.fromkeys((*range(first_count), count - 1))
         if has_windows and 0 <= window < count
     ]
     spans += [
@@ -522,5 +530,6 @@ def _draw_position_rows(
             has_text = head not in spans or any(_overlaps(span, omitted) for span in spans[head])
             cells.append((glyphs.ellipsis[:cell_width] if has_text else "").center(cell_width))
             cells += [text(place).rjust(cell_width) for place in positions[cut - position_count + 1 :]]
-        lines.append(Text(head.ljust(label_width)).append(" ".join(cells)))
+        hue = BAR_COLOUR if glyphs.block in "".join(cells) else ""
+        lines.append(Text(head.ljust(label_width)).append(" ".join(cells), hue))
     return lines

@@ -9,18 +9,20 @@ outermost separators.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from math import prod
 
+from rich.style import StyleType
 from rich.text import Text
 
-from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dims import product
 from shapecalc.core.moves import Index, ShapeVector, ravel, unravel
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import shape_text
 from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
 from shapecalc.render.grid import TensorPath, build_tensor_path, tint_style
-from shapecalc.render.stage_layout import layout_index, stage_layouts
+from shapecalc.render.stage_layout import layout_index, stage_layouts, stage_operands
 from shapecalc.render.styles import BOLD_ERROR
 
 MAX_TAPE_ELEMENTS = 96
@@ -106,23 +108,77 @@ def tape_lines(
     """
     shape, first = path.tensors[number].shape, path.tensors[0].shape
     count, digits = prod(shape), len(str(prod(first) - 1))
-    room = max(1, (width - 1) // (digits + 1))
+    cells = list[TapeCell]()
+    for position in range(count):
+        text, source = _element_text(path, number, position, digits, glyphs)
+        tint = source[tinted_axis] if source and tinted_axis < len(source) else 0
+        style = tint_style(tint, is_marked=source is not None and source == cursor) if source is not None else ""
+        cells.append((text, style, tint_style(tint) if source is not None else ""))
+    return _wrap_tape(cells, shape, width, glyphs)
+
+
+TapeCell = tuple[str, StyleType, StyleType]
+"""The text of an element, its style, and the style of the space before it."""
+
+
+def _wrap_tape(cells: Sequence[TapeCell], shape: Sequence[int], width: int, glyphs: GlyphSet) -> list[Text]:
+    """Return lines of elements with the separators of a shape.
+
+    A line consists of complete blocks of the outermost axes.
+    """
+    room = max(1, (width - 1) // (len(cells[0][0]) + 1))
     blocks = [prod(shape[axis:]) for axis in range(len(shape) + 1)]
     block = next((size for size in blocks if size <= room), 1)
     per_line = room // block * block
-    cells = [_element_text(path, number, position, digits, glyphs) for position in range(count)]
     lines = list[Text]()
-    for start in range(0, count, per_line):
+    for start in range(0, len(cells), per_line):
         line = Text()
-        for position in range(start, min(count, start + per_line)):
-            text, source = cells[position]
+        for position, (text, style, before) in enumerate(cells[start : start + per_line], start):
             cut = glyphs.cuts[0] if position == start else separator_before(shape, position, glyphs)
-            tint = source[tinted_axis] if source and tinted_axis < len(source) else 0
-            style = tint_style(tint, is_marked=source is not None and source == cursor) if source is not None else ""
-            before = tint_style(tint) if source is not None else ""
             line.append(cut, before if cut == " " else "dim").append(text, style)
         lines.append(line.append(glyphs.cuts[1], "dim"))
     return lines
+
+
+def draw_join_tapes(answer: Trace | Chain, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text | None:
+    """Draw the tapes of the operands that a join lays end to end, and of the output.
+
+    The elements of all operands are numbered consecutively, and coloured by their operand. Returns None for other ops,
+    and for too many elements.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> print(draw_join_tapes(sc.concat((2, 1), (2, 2), axis=1), glyphs=ASCII))
+    input  2,1  [0|1|
+    B      2,2  [2 3|4 5|
+    output 2,3  [0 2 3|1 4 5|
+    """
+    all_layouts = stage_layouts(answer)
+    if len(all_layouts) != 1 or all_layouts[0].stage.kind is not StageKind.JOIN or answer.output is None:
+        return None
+    layout, axis = all_layouts[0], all_layouts[0].request.arguments.get("axis")
+    shapes = [[dim for dim in operand.shape if isinstance(dim, int)] for operand in stage_operands(layout)]
+    after = [dim for dim in answer.output if isinstance(dim, int)]
+    ranks = {len(shape) for shape in (*shapes, after, answer.output)}
+    if not (isinstance(axis, int) and len(ranks) == 1 and 0 < prod(after) <= MAX_TAPE_ELEMENTS):
+        return None
+    axis, starts = axis % len(after), [*accumulate(map(prod, shapes), initial=0)]
+    digits, names = len(str(prod(after) - 1)), ["input", *layout.operand_names, "output"]
+    rows = [[(number, tint) for number in range(*ends)] for tint, ends in enumerate(pairwise(starts))]
+    blocks, output = [prod(shape[axis:]) for shape in shapes], list[tuple[int, int]]()
+    for place in range(prod(after[:axis])):
+        parts = [row[place * size :][:size] for row, size in zip(rows, blocks, strict=True)]
+        output += [cell for part in parts for cell in part]
+    rows.append(output)
+    shapes.append(after)
+    lines, indent = list[Text](), max(map(len, names))
+    labels = [f"{name.ljust(indent)} {shape_text(shape)}" for name, shape in zip(names, shapes, strict=True)]
+    room = max(map(len, labels)) + LABEL_GAP
+    for label, row, shape in zip(labels, rows, shapes, strict=True):
+        cells = [(str(number).rjust(digits), tint_style(tint), tint_style(tint)) for number, tint in row]
+        tape = _wrap_tape(cells, shape, width - room, glyphs) if cells else [Text()]
+        lines += [Text((label if not place else "").ljust(room)).append_text(line) for place, line in enumerate(tape)]
+    return stack_texts(lines)
 
 
 def draw_uneven_rows(count: int, length: int, width: int, glyphs: GlyphSet = UNICODE) -> Text | None:

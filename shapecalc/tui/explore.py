@@ -39,7 +39,7 @@ from shapecalc.render.stage_layout import stage_layouts
 from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.teaching.lessons import Course, load_path_lessons
 from shapecalc.teaching.progress import Progress
-from shapecalc.tui import explore_text, widgets
+from shapecalc.tui import explore_text, side, widgets
 from shapecalc.tui.app_commands import CODE, MESSAGE, AppCommand
 from shapecalc.tui.dialogs import EXTRA_KEYS, CodeScreen, DoctorScreen, widget_help
 from shapecalc.tui.files import FilesDialog, save_answer
@@ -100,6 +100,13 @@ MIN_GRID_LINES, MAX_GRID_LINES = 12, 24
 """The minimum and maximum height, with the border, of the tables of a large tensor in an unfocused panel."""
 WIDE_LINES = 40
 """The number of lines of all panels above which the comparison may list the names in columns."""
+SIDE_PANELS, COLUMN_PANELS = ("compare", "code", "signs"), ("steps", "legend")
+"""The ids of the panels below the answer, of which the first that are not empty are shown, and of those in the column
+of a wide screen."""
+MAX_STEPS_LINES = 30
+"""The maximum number of lines of the steps in the column of a wide screen."""
+EMPTY_FIELD = "–"  # noqa: RUF001
+"""The text of an empty field of an optional parameter."""
 GRID_MARGIN = 1
 """The number of blank lines below the focused elements panel."""
 
@@ -187,6 +194,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """The cached tapes, with their cache key and the height for which they were drawn."""
         self._entered_grid: tuple[tuple[object, ...], int, Text] = ((), 0, Text(end=""))
         """The cached tables of the focused panel, with their cache key and the height for which they were drawn."""
+        self._code: tuple[Question | None, Sequence[side.CodeEntry]] = (None, ())
+        """The question for which code was last generated, and the code."""
         self._compare_timer: Timer | None = None
         self._shared_heights = SharedHeights()
         self._heights = PictureHeights(0, 0, is_beside=True)
@@ -196,21 +205,29 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """Compose the panels from top to bottom."""
         yield widgets.SizeNotice(id="enlarge")
         yield FieldPanel(self._make_fields())
-        yield widgets.ClickableText("reason", "fix")
-        with Middle(id="middle"):
-            yield Panel("map")
-            yield Panel("step")
-        yield Panel("elements")
-        yield widgets.ClickableText("answer", "fix")
-        yield Panel("compare")
+        with Middle(id="body"):
+            with Middle(id="main"):
+                yield widgets.ClickableText("reason", "fix")
+                with Middle(id="middle"):
+                    yield Panel("map")
+                    yield Panel("step")
+                yield Panel("elements")
+                yield widgets.ClickableText("answer", "fix")
+                with Middle(id="side"):
+                    for name in SIDE_PANELS:
+                        yield Panel(name)
+            with Middle(id="column"):
+                for name in COLUMN_PANELS:
+                    yield Panel(name)
         with Bottom(id="bottom"):
             yield widgets.ClickableText("command", "copy")
             yield widgets.ClickableText("keys")
 
     def on_mount(self) -> None:
         """Focus the initial widget, and draw the screen."""
-        self.query_one("#compare", Panel).can_focus = False
-        self.query_one("#step", Panel).can_focus = False
+        for name in ("step", *SIDE_PANELS, *COLUMN_PANELS):
+            self.query_one(f"#{name}", Panel).can_focus = False
+        self.query_one("#answer").border_title = "Answer"
         self.focus_initial_widget()
         if self.state.cursor is not None:
             self.action_elements()
@@ -228,7 +245,11 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """
         question = self.state.question
         fields = [widgets.Field(name, question.texts.get(name, "")) for name in question.fields]
+        optional = (
+            {param.name for param in OPS[question.op].params if not param.required} if not question.is_chain else {}
+        )
         for field in fields:
+            field.placeholder = EMPTY_FIELD if field.field_name in optional else ""
             self.watch(field, "value", partial(self.update_field_text, field.field_name), init=False)
             self.watch(field, "scroll_x", self.redraw_carets, init=False)
             field.disable_messages(Input.Changed)  # the watcher of `value` replaces the message
@@ -848,17 +869,28 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._is_draw_scheduled = False
         if not self.is_attached or self.has_class("-small"):
             return
-        state, width = self.state, self.app.size.width - 2
+        state, width = self.state, self._main_width
         line = question_command(state.question, state.result.answer)
         self._draw_question()
         self._set_text("reason", explore_text.problem_and_fix_text(state, width, self._fix_key, self._accent))
         self._set_text("command", Text(escape_unprintable(f"$ {line}"), no_wrap=True, overflow="ellipsis"))
         self._draw_panels(width)
-        self._set_text("keys", self._key_line(width) if self.app.screen is self else Text())
+        self._set_text("keys", self._key_line(self.app.size.width - 2) if self.app.screen is self else Text())
         self.set_class(state.result.answer is None, "-stale")
         if state.result.answer is not None:
             self.app.post_message(self.QuestionShown(line, state.current_step, state.is_learning))
         self._last_draw = monotonic()
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether the screen has a column with the steps and the signs."""
+        size = self.app.size
+        return size.width >= side.MIN_WIDE_WIDTH and size.height >= side.MIN_WIDE_LINES
+
+    @property
+    def _main_width(self) -> int:
+        """The width of the panels outside of the column, without their borders."""
+        return self.app.size.width - 2 - side.COLUMN_WIDTH * self._is_wide
 
     @property
     def _accent(self) -> str:
@@ -927,16 +959,16 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     def _draw_panels(self, width: int) -> None:
         """Set the height of each panel, and draw the panels."""
-        state, height = self.state, self.app.size.height
-        inner, accent = width - 2, self._accent
-        card = explore_text.reason_lines(state, width)
-        fixed = BORDER_LINES + self._question_height(inner) + 1
+        state, height, accent = self.state, self.app.size.height, self._accent
+        text_width = width - BORDER_LINES * self._is_wide  # the answer has a frame on a wide screen
+        card = explore_text.reason_lines(state, text_width)
+        fixed = BORDER_LINES + self._question_height(self.app.size.width - 4) + 1
         fixed += len(self.query_one("#reason", widgets.ClickableText).text.plain.splitlines())
-        answer_lines = explore_text.answer_lines(state, width, accent, omits_repetition=True)
-        card_lines = explore_text.answer_lines(state, width, accent, card, omits_repetition=True)
+        answer_lines = explore_text.answer_lines(state, text_width, accent, omits_repetition=True)
+        card_lines = explore_text.answer_lines(state, text_width, accent, card, omits_repetition=True)
         plan, lines = self._plan_heights(width, height - fixed, len(answer_lines), len(card_lines))
         if not plan.step:
-            answer_lines = explore_text.answer_lines(state, width, accent)
+            answer_lines = explore_text.answer_lines(state, text_width, accent)
             plan, lines = self._plan_heights(width, height - fixed, len(answer_lines), len(card_lines))
         has_card = plan.card and not (
             state.shows_grid and not plan.elements
@@ -945,14 +977,14 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         blank_lines = height - fixed - lines + (plan.card if has_card else 0) - len(shown)
         self._set_text("answer", stack_texts([*shown, *[Text(end="")] * blank_lines]))
         self._apply_panel_heights(plan, lines)
+        self._draw_side_panels()
         self._draw_titles()
         draw_map, draw_step = partial(explore_text.map_text, state), partial(explore_text.step_text, state)
         room = lines - BORDER_LINES
         self.query_one("#map", Panel).set_drawing(draw_map, room if self._heights.map <= plan.map else 0)
-        self.query_one("#step", Panel).set_drawing(draw_step, room if self._heights.step <= plan.step else 0)
+        extend = None if self._is_wide or state.is_learning else partial(explore_text.add_step_list, state)
+        self.query_one("#step", Panel).set_drawing(draw_step, room if self._heights.step <= plan.step else 0, extend)
         self.query_one("#elements", Panel).set_renderer(self._elements_text)
-        if plan.compare:
-            self.query_one("#compare", Panel).set_renderer(self._comparison_text)
 
     def _plan_heights(self, width: int, free: int, answer_lines: int, card_lines: int) -> tuple[PanelHeights, int]:
         """Return the height of each panel, and the total height of the panels.
@@ -960,8 +992,12 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         `free` is the number of lines of the panels and the answer. The heights are equal for all steps of the question,
         unless a panel would then be smaller than the current step allows.
         """
-        state, lines = self.state, max(MIN_PANEL_LINES, free - answer_lines)
+        state = self.state
         found = self._shared_heights.find(state, width, free)
+        if found is not None and self._is_wide:  # enough lines for the shared heights at every step
+            found = found[0], found[0]
+            answer_lines, card_lines = max(answer_lines, found[0].answer), max(card_lines, found[0].card)
+        lines = max(MIN_PANEL_LINES, free - answer_lines)
         settled, self._heights = found or (measure_pictures(state, width, lines),) * 2
         needs = self._required_heights(width, lines, self._heights, card_lines - answer_lines)
         plan = allocate_panel_heights(lines, needs)
@@ -1055,31 +1091,83 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         shows_step = getattr(self.focused, "id", None) == "step" and not plan.step
         middle = self.query_one("#middle")
         middle.set_class(plan.is_beside, "-beside")
-        set_widget_height(middle, 0 if enters else plan.map if plan.is_beside else plan.map + plan.step)
         self.query_one("#step", Panel).can_focus = not plan.step
-        self.query_one("#map", Panel).set_height(0 if shows_step else plan.map)
-        self.query_one("#step", Panel).set_height(plan.map if shows_step else plan.step)
-        self.query_one("#elements", Panel).set_height(lines - GRID_MARGIN if enters else plan.elements)
-        self.query_one("#compare", Panel).set_height(0 if enters else plan.compare)
-        self._place_command(plan, is_hidden=enters)
-        is_compared = not plan.compare or (self._comparison and self._comparison[0] == self.state.question)
-        if not is_compared or self._awaits_grid:
+        spare = self._place_command(plan, is_hidden=enters)
+        spare -= self._place_side_panels(plan, spare, is_hidden=enters)
+        elements = lines - GRID_MARGIN if enters else plan.elements + spare * bool(plan.elements)
+        spare = 0 if enters or plan.elements else spare
+        map_lines, step_lines = plan.map + spare * plan.is_beside, plan.step and plan.step + spare
+        map_lines += spare * (not plan.step and not plan.is_beside)
+        set_widget_height(middle, 0 if enters else map_lines if plan.is_beside else map_lines + step_lines)
+        self.query_one("#map", Panel).set_height(0 if shows_step else map_lines)
+        self.query_one("#step", Panel).set_height(map_lines if shows_step else step_lines)
+        self.query_one("#elements", Panel).set_height(elements)
+        if self._awaits_grid or self._is_side_outdated():
             if self._compare_timer is not None:
                 self._compare_timer.stop()
             self._compare_timer = self.set_timer(COMPARE_SECONDS, self._compare_dialects)
 
-    def _place_command(self, plan: PanelHeights, *, is_hidden: bool) -> None:
-        """Show or hide the command line above the keys.
+    def _place_command(self, plan: PanelHeights, *, is_hidden: bool) -> int:
+        """Show or hide the command line above the keys, and return the number of remaining spare lines.
 
-        Spare lines separate the reason and the answer from the boxes below them.
+        Spare lines frame the answer, and separate the reason from the boxes below it.
         """
         spare = plan.spare if plan.command and not is_hidden else 0
-        for name, has_box in (("reason", True), ("answer", plan.compare)):
-            widget = self.query_one(f"#{name}", widgets.ClickableText)
-            has_gap = bool(spare and has_box and widget.text.plain)
-            widget.set_class(has_gap, "-apart")
-            spare -= has_gap
+        reason, answer = (self.query_one(f"#{name}", widgets.ClickableText) for name in ("reason", "answer"))
+        widest = max(map(cell_len, answer.text.plain.split("\n")))
+        is_framed = spare >= BORDER_LINES and widest <= self._main_width - 2
+        answer.set_class(is_framed, "-framed")
+        spare -= BORDER_LINES * is_framed
+        has_gap = bool(spare and reason.text.plain)
+        reason.set_class(has_gap, "-apart")
         set_widget_height(self.query_one("#command"), 0 if is_hidden else plan.command)
+        return spare - has_gap
+
+    def _place_side_panels(self, plan: PanelHeights, spare: int, *, is_hidden: bool) -> int:
+        """Set the heights of the panels below the answer and in the column, and return the number of lines they add.
+
+        Two panels share the lines below the answer if there are enough of them.
+        """
+        state, height = self.state, self.app.size.height
+        has_code = state.is_offered("code") and (self._code[0] != state.question or bool(self._code[1]))
+        shown = zip(SIDE_PANELS, (bool(plan.compare), has_code, not self._is_wide), strict=True)
+        names, lines = [name for name, is_shown in shown if is_shown], plan.compare + spare
+        if self._main_width < side.MIN_PAIR_WIDTH or lines < side.MIN_SIDE_LINES:
+            names, lines = names[: bool(plan.compare)], plan.compare
+        names, lines = ([], 0) if is_hidden or not names else (names[:2], lines)
+        body = height - 1 - BORDER_LINES - self._question_height(self.app.size.width - 4)
+        body -= 0 if is_hidden else plan.command
+        heights = dict.fromkeys(names, lines)
+        if self._is_wide:
+            stages = 0 if state.answer is None or state.is_learning else len(stage_layouts(state.answer))
+            steps = min(MAX_STEPS_LINES, state.end_step + stages + 1 + BORDER_LINES) if stages else 0
+            heights |= {"steps": steps, "legend": body - steps}
+        self.query_one("#body").set_class(self._is_wide, "-wide")
+        for name, own in (("body", body), ("main", body), ("side", lines), ("column", body * self._is_wide)):
+            set_widget_height(self.query_one(f"#{name}"), own)
+        for name in (*SIDE_PANELS, *COLUMN_PANELS):
+            self.query_one(f"#{name}", Panel).set_height(heights.get(name, 0))
+        return lines - plan.compare if lines else 0
+
+    def _is_side_outdated(self) -> bool:
+        """Return whether a visible side panel describes another question."""
+        question, kept = self.state.question, self._comparison
+        return bool(
+            (self.query_one("#compare", Panel).display and (kept is None or kept[0] != question))
+            or (self.query_one("#code", Panel).display and self._code[0] != question)
+        )
+
+    def _draw_side_panels(self) -> None:
+        """Draw the visible panels below the answer and in the column."""
+        drawers: dict[str, widgets.TextRenderer] = {
+            "compare": self._comparison_text,
+            "code": partial(side.code_text, self._code[1]),
+            "steps": partial(side.steps_text, self.state.answer, self.state.current_step),
+        }
+        for name in (*SIDE_PANELS, *COLUMN_PANELS):
+            panel = self.query_one(f"#{name}", Panel)
+            if panel.display:
+                panel.set_renderer(drawers.get(name, side.signs_text))
 
     def _draw_titles(self) -> None:
         state = self.state
@@ -1089,7 +1177,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         keys = f"[{state.typed_index}_]" if state.typed_index else widgets.FOLLOW_KEYS
         title = explore_text.elements_title(state, has_tapes=self._has_tapes)
         self.query_one("#elements", Panel).set_title(title, keys)
-        self.query_one("#compare", Panel).set_title("Compare")
+        for name in (*SIDE_PANELS, *COLUMN_PANELS):
+            self.query_one(f"#{name}", Panel).set_title("Signs" if name == "legend" else name.capitalize())
 
     def _elements_text(self, width: int, height: int) -> Text:
         """Draw the elements at every stage if their panel is focused.
@@ -1099,7 +1188,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         state = self.state
         if state.result.problem is not None and height and not state.is_answer_hidden:
             return explore_text.uneven_rows_text(state, width)
-        if state.is_answer_hidden or not state.is_available("elements"):
+        if state.is_answer_hidden or not (state.is_available("elements") or state.answer):
             return Text(end="")
         if state.shows_grid:
             key = (state.question, state.cursor, state.tinted_axis, state.current_step, state.shows_mistake, width)
@@ -1152,6 +1241,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if self._can_compare_dialects() and (self._comparison is None or self._comparison[0] != question):
             self._comparison = question, dialect_rows(question)
             self._compared_lines.clear()
+        if self.state.is_offered("code") and self.query_one("#code").display:
+            self._code = question, side.code_entries(self.state.result.answer)
         self.schedule_draw()
 
     def _comparison_text(self, width: int, height: int) -> Text:

@@ -38,8 +38,16 @@ from shapecalc.render.step import (
     step_title,
 )
 from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR
-from shapecalc.render.tape import draw_tapes, draw_uneven_rows, element_equation, tape_path, tensor_index_before
+from shapecalc.render.tape import (
+    draw_join_tapes,
+    draw_tapes,
+    draw_uneven_rows,
+    element_equation,
+    tape_path,
+    tensor_index_before,
+)
 from shapecalc.tui.question import DialectRow, Question, QuestionResult, question_command
+from shapecalc.tui.side import steps_text
 from shapecalc.tui.state import Blank, ExploreState
 
 WORKS_QUESTION = "Will it run?"
@@ -64,6 +72,8 @@ SENTENCE_GAP = 5
 CARET = "▲"
 PICTURE_WIDTH = 78
 """The width, in cells, for which the most informative step is chosen."""
+MIN_LISTED_STEPS = 3
+"""The minimum number of lines of the list of steps below a step."""
 MIN_GRID_LINES = 6
 """The minimum height, in lines, of the element tables below the tapes."""
 MAX_DIVISIBLE_COUNT = 100_000
@@ -396,6 +406,19 @@ def step_text(state: ExploreState, width: int, height: int) -> Text:
     return stack_texts([_draw_step(state, width, height - feedback.plain.count("\n") - 1), feedback])
 
 
+def add_step_list(state: ExploreState, drawing: Text, width: int, height: int) -> Text:
+    """Add a list of all steps below the drawing of a step, if at least `MIN_LISTED_STEPS` of them fit.
+
+    The list replaces a drawing that consists of the reasons of the steps.
+    """
+    answer, free = state.visible_answer, height - drawing.plain.count("\n") - 2
+    if answer is None or state.is_complete or free < MIN_LISTED_STEPS or state.result.problem is not None:
+        return drawing
+    if not has_own_picture(answer, state.current_step):
+        return steps_text(answer, state.current_step, width, height)
+    return stack_texts([drawing, Text(end=""), steps_text(answer, state.current_step, width, free)])
+
+
 def elements_text(
     state: ExploreState, read_element: Callable[[tuple[int, ...]], object] | None, width: int, height: int
 ) -> Text:
@@ -643,7 +666,7 @@ def tapes_text(state: ExploreState, width: int, height: int = 0, *, is_whole: bo
     answer = state.answer
     path = None if answer is None else tape_path(answer)
     if answer is None or path is None:
-        return Text(end="")
+        return (draw_join_tapes(answer, width) if answer else None) or Text(end="")
     cursor = state.cursor or (0,) * len(path.tensors[0].shape)
     number = tensor_index_before(answer, None if state.is_complete else state.current_step)
     options: dict[str, Any] = {"tinted_axis": state.tinted_axis, "width": width}

@@ -5,7 +5,7 @@ The heights are computed independently of widgets and of the contents of the pan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.text import Text
 from textual.containers import Container
@@ -41,7 +41,7 @@ FIELD_STEP = 6
 
 A coarse step keeps the layout stable while the user types.
 """
-MIN_FIELD_WIDTH, FIELD_GAP = 8, 2
+MIN_FIELD_WIDTH, FIELD_GAP = 6, 2
 """The minimum width of a field, and the gap between two fields, in cells."""
 
 
@@ -173,20 +173,21 @@ class Panel(widgets.Pane):
             self._shown_title = shown
             self.border_title = Content(shown)
 
-    def set_drawing(self, draw: widgets.TextRenderer, room: int) -> None:
+    def set_drawing(
+        self, draw: widgets.TextRenderer, room: int, extend: Callable[[Text, int, int], Text] | None = None
+    ) -> None:
         """Set the function that draws the contents of the panel.
 
         The contents are drawn for a height of `room` lines, with which the rows are spaced. If this drawing does not
-        fit, they are drawn for the height of the panel.
+        fit, they are drawn for the height of the panel. `extend` adds lines to a drawing that leaves some.
         """
 
         def render(width: int, height: int) -> Text:
-            if room > height:
-                drawing = draw(width, room)
-                lines = drawing.plain.split("\n")
-                if len(lines) <= height and max(map(len, lines)) <= width:
-                    return drawing
-            return draw(width, height)
+            drawing = draw(width, max(room, height))
+            lines = drawing.plain.split("\n")
+            if room > height and not (len(lines) <= height and max(map(len, lines)) <= width):
+                drawing = draw(width, height)
+            return drawing if extend is None else extend(drawing, width, height)
 
         self.set_renderer(render)
 
@@ -221,9 +222,7 @@ class WrappingLayout(Layout):
         for row in rows:
             x = 0
             for label, field, name_width in row:
-                width = max(1, size.width - x - name_width)
-                if field is not row[-1][1]:
-                    width = min(width, required_width(field))
+                width = max(1, min(size.width - x - name_width, required_width(field)))
                 placements.append(_make_placement(label, Region(x, y, name_width, 1)))
                 placements.append(_make_placement(field, Region(x + name_width, y, width, 1)))
                 x += name_width + width + FIELD_GAP

@@ -15,6 +15,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.record import Record, replace
 from shapecalc.render.canvas import UNICODE
+from shapecalc.render.flow import is_long_permutation
 from shapecalc.render.pictures import gains_from_width
 from shapecalc.render.stage_layout import layout_index, stage_layouts
 from shapecalc.tui import explore_text
@@ -32,7 +33,9 @@ MIN_FULL_WIDTH_LINES, KEPT_LINES = 28, 12
 """The minimum height, in lines, for a step below the map at the full width, and the height that remains for other
 panels.
 """
-WIDE_WIDTH = 150
+MIN_SPREAD_WIDTH = 100
+"""The minimum width, in cells, for a map with the wires of many permuted axes beside the step."""
+WIDE_WIDTH = 124
 """The terminal width, in cells, at which half of the screen fits every picture."""
 BAR = UNICODE.block
 """The character of bars that compare element counts; a refusal with bars is drawn at the full width."""
@@ -80,7 +83,7 @@ def measure_pictures(
     """
     half, inner, content = width // 2 - 3, width - 2, height - BORDER_LINES
     maps = {} if maps is None else maps
-    if is_beside is not False and width >= MIN_BESIDE_WIDTH:
+    if is_beside is not False and width >= (MIN_SPREAD_WIDTH if _is_long_permutation(state) else MIN_BESIDE_WIDTH):
         map_lines, is_map_truncated = _measure_map(state, half, content, maps)
         if not is_map_truncated:
             step = explore_text.step_text(state, inner - half - 4, content)
@@ -94,6 +97,12 @@ def measure_pictures(
     return PictureHeights(map_lines, _panel_lines(explore_text.step_text(state, inner, content)), is_beside=False)
 
 
+def _is_long_permutation(state: ExploreState) -> bool:
+    """Return whether the map shows the crossing wires of many axes, which need the full width of a narrow screen."""
+    answer = state.visible_answer
+    return answer is not None and answer.problem is None and is_long_permutation(stage_layouts(answer))
+
+
 def _full_width_heights(
     state: ExploreState, size: tuple[int, int], beside: PictureHeights, maps: MapLines
 ) -> PictureHeights | None:
@@ -104,11 +113,13 @@ def _full_width_heights(
     """
     width, height = size
     answer = state.visible_answer
-    if answer is None or state.is_learning or width >= WIDE_WIDTH:
+    if answer is None or state.is_learning:
         return None
     is_ruler = gains_from_width(answer, explore_text.step_to_draw(state))
     is_window = is_ruler and explore_text.is_window_picture(state)
     is_ruler = is_window or (is_ruler and len(stage_layouts(answer)) > 1)
+    if width >= WIDE_WIDTH and not is_window:
+        return None
     if not (is_window or height >= MIN_FULL_WIDTH_LINES):
         return None
     map_lines, _ = _measure_map(state, width, height, maps)

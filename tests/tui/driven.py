@@ -6,6 +6,7 @@ import asyncio
 import functools
 import inspect
 import re
+from itertools import pairwise
 
 from textual import events
 from textual.css.stylesheet import Stylesheet
@@ -62,7 +63,11 @@ class User:
     @property
     def output(self):
         """The output on the answer line: a shape, `hidden`, or why there is none."""
-        line = next(line for line in self.lines if ARROW in line and line.startswith(" "))
+        line = next(
+            line.strip("│▌")
+            for before, line in pairwise(self.lines)
+            if ARROW in line and (line[0] in " ▌" or before.startswith("╭─ Answer"))
+        )
         shown = re.split(r" {3,}", line.partition(ARROW)[2].strip().replace(" , ", ","))[0]
         is_shape = not re.match(r"refused|cannot|\.\.\.", shown)
         return f"answer {'hidden' if {'_', '?'} & {*shown} else shown}" if is_shape else shown

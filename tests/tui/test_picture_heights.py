@@ -7,7 +7,7 @@ import shlex
 import pytest
 from textual.screen import Screen
 
-from shapecalc.tui.explore import ExploreScreen
+from shapecalc.tui.explore import COMPARE_SECONDS, ExploreScreen
 from shapecalc.tui.picture_heights import SharedHeights, measure_pictures
 from shapecalc.tui.question import question_from_words
 from shapecalc.tui.state import ExploreState
@@ -40,6 +40,8 @@ async def test_steps_seldom_change_the_layout(user, layouts, size, most):
     for line in (TURNED, "reshape 2,3,4 0,-1"):
         await user.ask(line)
         await user.press("home")
+        await user.pilot.pause(COMPARE_SECONDS)  # until the panels that wait for a pause are drawn
+        await user.settle()
         layouts.clear()
         await user.press(*["pagedown"] * len(user.state.answer.steps))
         assert len(layouts) <= most, line

@@ -70,7 +70,7 @@ class Score:
 
     >>> score = Score()
     >>> score.record_answer(right=True), score.record_answer(right=False), str(score)
-    (None, None, '1 of 2 right')
+    (None, None, '1 of 2 at first try')
     """
 
     right: int = 0
@@ -84,7 +84,7 @@ class Score:
         self.right, self.answered = self.right + right, self.answered + 1
 
     def __str__(self) -> str:
-        return f"{self.right} of {self.answered} right" if self.answered else ""
+        return f"{self.right} of {self.answered} at first try" if self.answered else ""
 
 
 class Progress:

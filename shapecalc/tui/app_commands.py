@@ -47,6 +47,8 @@ STDIN_WORD = "-"
 """The word that represents the typed text in a command line."""
 COMPARING_WORDS = ("vs", "vs.", "versus")
 """The words that separate two requests to compare."""
+STAGE_SEPARATOR, WHERE_OPTION = "|", "--where"
+"""The word between two stages of a chain that is typed without quotes, and the option of a chain."""
 COMPARISON_HINT = "write against 'OP ...' 'OP ...' --input SHAPE"
 COMMAND_HINT = "write a shape and what it becomes, such as 2,3,4 0,-1, or paste code or an error message"
 
@@ -108,7 +110,7 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
     from shapecalc.diagnosis.reading import has_known_message  # deferred, to save a tenth of the app's start time
 
     is_line = "\n" not in text and not is_assignment(text)
-    resolved = resolve_aliases(words) if is_line else [*words]
+    resolved = _quote_chain(resolve_aliases(words)) if is_line else [*words]
     if is_line and (sides := _split_comparison(words)):
         return _make_comparison(*sides, text)
     if is_line and resolved[0] in QUESTION_COMMANDS and not (" " in text and has_known_message(text)):
@@ -119,6 +121,18 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
             return _make_command(resolve_aliases(line), text, line[0])
     hint = suggest_command(words) or suggest_name(words[0], QUESTION_COMMANDS) or COMMAND_HINT
     raise usage_error(f"'{escape_unprintable(truncate(text or join(words)))}' is not read", hint)
+
+
+def _quote_chain(words: Sequence[str]) -> list[str]:
+    """Join the words of a chain that is typed without quotes.
+
+    >>> _quote_chain(["chain", "2,3", "|", "reshape", "6", "--where", "N=1"])
+    ['chain', '2,3 | reshape 6', '--where', 'N=1']
+    """
+    if words[0] != CHAIN or STAGE_SEPARATOR not in words:
+        return [*words]
+    end = words.index(WHERE_OPTION) if WHERE_OPTION in words else len(words)
+    return [CHAIN, " ".join(words[1:end]), *words[end:]]
 
 
 def _split_comparison(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]] | None:

@@ -75,6 +75,8 @@ The lines stay reserved, so that the panels below them do not move.
 MIN_EXAMPLE_LINES = len(EXAMPLES) + 2
 MIN_BESIDE_WIDTH = 76
 """The minimum terminal width for two lists side by side, in cells."""
+LAST_PLACE = "#keys"
+"""The widget below the last panel."""
 DIAGNOSIS_INDENT = 8
 """The indentation of continuation lines of a diagnosis, in cells."""
 HIGH_SCREEN_LINES = 36
@@ -431,23 +433,26 @@ class HomeScreen(ScreenWithHelp[None]):
             panel.set_renderer(partial(self._list_text, entries, first))
         self.query_one("#examples", Panel).set_height(examples)
         self.query_one("#examples", Panel).set_renderer(_examples_text)
-        self._draw_preview(free - (start_lines if is_beside else start_lines + recent_lines), [*start, *recent])
+        self._draw_preview(
+            free - (start_lines if is_beside else start_lines + recent_lines), [*start, *recent], examples
+        )
         self.query_one("#keys", ClickableText).set_text(self._key_line(width - 2))
 
     def _place_preview(self) -> None:
-        """Move the picture above the lists if there is typed text, otherwise below them."""
-        place = "#lists" if self.typed_text else "#keys"
+        """Move the picture above the lists if the typed text is read, otherwise below them."""
+        place = "#lists" if self.command else LAST_PLACE
         if place != self._preview_place:
             self._preview_place = place
             self.move_child(self.query_one("#preview"), before=self.query_one(place))
 
-    def _draw_preview(self, lines: int, entries: Sequence[HomeEntry]) -> None:
+    def _draw_preview(self, lines: int, entries: Sequence[HomeEntry], examples_lines: int) -> None:
         """Draw a picture of the typed text or of the selected entry.
 
-        Nothing is drawn if `lines` is too small.
+        Nothing is drawn if `lines` is too small. `examples_lines` is the height of the examples, which use the
+        remaining lines if no picture is below them.
         """
         panel, question = self.query_one("#preview", Panel), self.command.question if self.command else None
-        if not self.typed_text:
+        if not self.typed_text or self.command is None:
             question = entries[self.index].question or EXAMPLE_QUESTION
         width, room = self.app.size.width - 4, lines - BORDER_LINES
         if self.explore.is_learning and not (self.command and self.command.kind == MESSAGE):
@@ -456,7 +461,7 @@ class HomeScreen(ScreenWithHelp[None]):
             panel.set_title("Both outputs")
             drawing = _comparison_picture(question, width, room)
         elif question is not None and resolve_question(question).answer is not None:
-            example = "" if self.typed_text else "for example: "
+            example = "" if self.command else "for example: "
             panel.set_title(f"{example}{question_command(question, None).removeprefix('shapecalc ')}")
             drawing = _picture_text(question, width, room)
         elif self.command is not None and self.command.kind == MESSAGE:
@@ -465,7 +470,12 @@ class HomeScreen(ScreenWithHelp[None]):
         else:
             drawing = Text(end="")
         height = drawing.plain.count("\n") + 1 + BORDER_LINES if drawing else 0
-        panel.set_height(min(lines, height) if lines >= min(height, MIN_PANEL_LINES) else 0)
+        height = min(lines, height) if lines >= min(height, MIN_PANEL_LINES) else 0
+        is_last = bool(height) and self._preview_place == LAST_PLACE
+        panel.set_height(lines if is_last else height)  # the last panel fills the screen
+        examples = self.query_one("#examples", Panel)
+        if examples.display and not is_last:
+            examples.set_height(examples_lines + lines - height)
         panel.set_renderer(lambda _, __: drawing)
 
     def _visible_recent_entries(self) -> list[HomeEntry]:

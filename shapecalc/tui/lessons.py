@@ -6,8 +6,11 @@ path is a course whose lessons the user takes in order.
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import Any
 
+from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -21,7 +24,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import product
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable, parse_axes, shape_text, split_outside_brackets
-from shapecalc.render.canvas import UNICODE, stack_texts, wrap_line
+from shapecalc.render.canvas import UNICODE, clip_line, stack_texts, wrap_line
 from shapecalc.render.cut import CutState, cut_heading, draw_cut_tape
 from shapecalc.render.grid import build_tensor_path, draw_grid
 from shapecalc.render.pictures import draw_explanation
@@ -33,8 +36,18 @@ from shapecalc.teaching.judging import Prediction, Task, resolve_command_line
 from shapecalc.teaching.lessons import PATH_DONE_ID, Course, Lesson, judge_lesson_answer, load_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.question import Question, question_from_words
+from shapecalc.tui.side import signs_text
 from shapecalc.tui.state import first_varying_axis
-from shapecalc.tui.widgets import AnswerField, ChoiceList, ClickableText, Dialog, Key, format_key_line, make_bindings
+from shapecalc.tui.widgets import (
+    AnswerField,
+    ChoiceList,
+    ClickableText,
+    Dialog,
+    Key,
+    Pane,
+    format_key_line,
+    make_bindings,
+)
 
 MIN_PICTURE_WIDTH = 20
 """The minimum width of a drawing, in cells."""
@@ -83,12 +96,21 @@ EXERCISES_TEXT = (
 )
 MIN_LIST_WIDTH = 76
 """The minimum terminal width, in cells, for the list and a lesson side by side."""
-PICTURE_TITLE, ANSWER_TITLE = "Picture", "Your answer"
+PICTURE_TITLE, ANSWER_TITLE, EXERCISES_TITLE = "Picture", "Your answer", "Exercises"
 """The titles of the panels below the text of a lesson."""
 WELCOME_TEXT = "This takes ten minutes. Type your guess and press Enter. "
 PATH_END_TITLE = "The end of the path"
-PATH_END_TEXT = "{score}\n{reason}: {topic}\nEnter: exercises about that"
+PATH_END_TEXT = "{score}\n{reason}: {topic}\n\nEnter: exercises about that\nesc: your own shapes"
 """The template of the text at the end of a learning path."""
+POINTS_TITLE = "What the stations showed"
+END_PROMPT = "Press Enter for exercises about {topic}, or esc for your own shapes."
+"""The prompt at the end of a learning path."""
+DONE_SYMBOL, MISSED_SYMBOL, CURRENT_SYMBOL, LATER_SYMBOL = "✓", "✗", UNICODE.pointer, "·"
+"""The symbols of lessons and topics beside a task."""
+MIN_OUTLINE_WIDTH, MIN_OUTLINE_HEIGHT = 110, 30
+"""The minimum size of a screen with the list of stations beside a task, and with the signs of the pictures below it."""
+OUTLINE_TEXT_WIDTH = 34
+"""The width of the list of stations, in cells."""
 TOPIC_NAMES = {
     "zero": "what a 0 copies",
     "infer": "what -1 stands for",
@@ -128,6 +150,8 @@ class TaskPane(Vertical):
         self._hint_count = 0
         self._last_prediction: Prediction = None
         self._mistaken_prediction = ""
+        self._idle_prompt = TOPICS_PROMPT
+        """The prompt while there is no task."""
         self.cut_state: CutState | None = None
         """The cuts of the tape, or None if the answer is typed."""
 
@@ -142,6 +166,13 @@ class TaskPane(Vertical):
             yield Static("", id="asked", markup=False)
             yield AnswerField(id="prediction")
             yield Static("", id="judgement", markup=False)
+        yield Pane("signs")
+
+    def on_mount(self) -> None:
+        """Draw the signs of the pictures, which fill the remaining lines of a high screen."""
+        signs = self.query_one("#signs", Pane)
+        signs.can_focus, signs.border_title = False, Content("Signs")
+        signs.set_renderer(signs_text)
 
     @on(Input.Changed)
     def clear_judgement(self, event: Input.Changed) -> None:
@@ -154,10 +185,12 @@ class TaskPane(Vertical):
         """The field for the prediction."""
         return self.query_one(AnswerField)
 
-    def show_task(self, title: str, text: str, task: Task | None, notes: str = "") -> None:
+    def show_task(
+        self, title: str, text: RenderableType, task: Task | None, notes: str = "", prompt: str = TOPICS_PROMPT
+    ) -> None:
         """Show a text below a title, and a new task.
 
-        Without a task, the field is for the topics of exercises.
+        Without a task, the field is for the topics of exercises, and `prompt` is the text before it.
         """
         self.title = title
         self.set_class(not text and not notes, "-textless")
@@ -177,7 +210,7 @@ class TaskPane(Vertical):
         self.field.take_key = self._handle_cut_key if self.cut_state else None
         for name, content in (("#text", text), ("#judgement", ""), ("#shown", "")):
             self.query_one(name, Static).update(content)
-        self._show_prompt()
+        self._show_prompt(prompt)
         self.show_notes(notes)
         self.field.value = self.last_judged_prediction = ""
         shape_example = "sizes and commas, or the word error"
@@ -189,12 +222,13 @@ class TaskPane(Vertical):
         # deferred until after the layout, because the height of the picture depends on the texts
         self.call_after_refresh(self.draw_pictures)
 
-    def _show_prompt(self) -> None:
-        """Show the question and its prompt.
+    def _show_prompt(self, prompt: str = "") -> None:
+        """Show the question and its prompt, or a prompt without a question.
 
         In a narrow terminal, the prompt does not name the rules.
         """
-        task, prompt = self.current_task, TOPICS_PROMPT
+        task = self.current_task
+        self._idle_prompt = prompt = prompt or self._idle_prompt
         if task is not None:
             rules = task.rules if self.app.size.width >= MIN_RULES_WIDTH else ""
             line = task.text if task.puzzle else f"$ shapecalc {task.question}"
@@ -228,7 +262,8 @@ class TaskPane(Vertical):
         hides_text = self.has_class("-textless") or (self.has_class("-short") and self.has_class("-revealed"))
         self.query_one("#lesson").border_title = Content(self.title)
         self.query_one("#pictures").border_title = Content(self.title if hides_text else PICTURE_TITLE)
-        self.query_one("#answering").border_title = Content(" · ".join(filter(None, (ANSWER_TITLE, score))))
+        title = ANSWER_TITLE if self.current_task else EXERCISES_TITLE
+        self.query_one("#answering").border_title = Content(" · ".join(filter(None, (title, score))))
 
     def show_notes(self, notes: str) -> None:
         """Show the speaker notes, or hide their widget if there are none."""
@@ -244,10 +279,8 @@ class TaskPane(Vertical):
         self._is_judged_wrong = is_right is False
         mark, colour = {True: ("✓ ", SUCCESS_COLOUR), False: ("✗ ", ERROR_COLOUR), None: ("", "default")}[is_right]
         first, space, others = text.partition(" ")
-        bold = f"bold {colour}" if mark else ""
-        self.query_one("#judgement", Static).update(
-            Text.assemble((f"{mark}{first}", bold), space, (others, colour if is_right is False else ""))
-        )
+        head = (f"{mark}{first}", f"bold {colour}") if is_right else (f"{mark}{first}", colour)
+        self.query_one("#judgement", Static).update(Text.assemble(head, space, (others, "" if is_right else colour)))
         if is_right is False:
             self.field.action_select_all()  # the next key press replaces the selected text
 
@@ -316,7 +349,9 @@ class TaskPane(Vertical):
             task = judging.draw_task(self.current_task, answer, **size)
             tape = None if self.current_task.puzzle else draw_input_tape(answer, width)
             has_elements = task.plain.startswith(f"input {shape_text(answer.input)}")
-            parts = [task, tape if tape and not has_elements and not is_short else None]
+            lines = task.plain.count("\n") + 3 + (tape.plain.count("\n") if tape else 0)
+            fits = not is_short or lines <= size["height"]
+            parts = [task, tape if tape and not has_elements and fits else None]
         else:
             if self.current_task.follow:
                 parts = [draw_grid(answer, parse_axes(self.current_task.follow), **size)]
@@ -399,6 +434,20 @@ class TaskScreen(Dialog[Question | None]):
         keys, active = self.shown_keys(), self.active_actions()
         line = format_key_line(active, max(MIN_PICTURE_WIDTH, self.size.width - 4), keys)
         self.query_one("#keys", ClickableText).set_text(line)
+        if self.has_class("-outlined"):
+            title, lines = self.outline()
+            panel = self.query_one("#outline", Static)
+            panel.border_title = Content(title)
+            panel.update(stack_texts(lines))
+
+    def outline(self) -> tuple[str, list[Text]]:
+        """Return the title and the lines of the list beside the task."""
+        return "", []
+
+    def compose_columns(self) -> ComposeResult:
+        """Compose the list beside the task, and the task."""
+        yield Static("", id="outline", classes="panel", markup=False)
+        yield TaskPane()
 
     def shown_keys(self) -> tuple[Key, ...]:
         """Return the keys to list in the line of keys, if they are active."""
@@ -411,7 +460,9 @@ class TaskScreen(Dialog[Question | None]):
 
     def on_resize(self) -> None:
         """Hide the border in a short terminal, and update the line of keys."""
-        self.set_class(self.app.size.height < MIN_BORDER_HEIGHT, "-lowest")
+        width, height = self.app.size
+        self.set_class(height < MIN_BORDER_HEIGHT, "-lowest")
+        self.set_class(height >= MIN_OUTLINE_HEIGHT and width >= MIN_OUTLINE_WIDTH, "-outlined")
         self.show_keys()
 
     async def action_submit(self) -> None:
@@ -447,7 +498,8 @@ class DrillScreen(TaskScreen):
 
     def compose_contents(self) -> ComposeResult:
         """Compose the exercise above the keys."""
-        yield TaskPane()
+        with Horizontal():
+            yield from self.compose_columns()
         yield ClickableText("keys")
 
     def on_mount(self) -> None:
@@ -458,6 +510,20 @@ class DrillScreen(TaskScreen):
     def active_actions(self) -> frozenset[str]:
         """Return the actions to list in the line of keys."""
         return super().active_actions() - {"answer" if self.is_answered else "next"}
+
+    def outline(self) -> tuple[str, list[Text]]:
+        """Return the topics of exercises, with the number of known exercises of each, and the score."""
+        boxes, lines = self.progress.tally.boxes, list[Text]()
+        for topic, words in TOPIC_NAMES.items():
+            kinds = [name for name, kind in KINDS.items() if kind.topic == topic]
+            if not kinds:
+                continue
+            known, is_current = sum(boxes.get(name, 0) > 0 for name in kinds), topic == self.exercise.kind.topic
+            mark = CURRENT_SYMBOL if is_current else DONE_SYMBOL if known == len(kinds) else LATER_SYMBOL
+            lines.append(Text(f"{mark} {topic.ljust(10)} {known} of {len(kinds)} known", "bold" if is_current else ""))
+            lines += [Text(f"  {line}", "dim") for line in wrap(words, OUTLINE_TEXT_WIDTH - 2)]
+            lines.append(Text(end=""))
+        return "Topics", [*lines, Text(str(self.progress.tally), "dim")]
 
     def _show_exercise(self) -> None:
         self.exercise, self.is_answered = self.drill.exercise, False
@@ -546,7 +612,7 @@ class LessonsScreen(TaskScreen):
         """Compose the list of lessons beside the pane of the lesson."""
         with Horizontal():
             yield ChoiceList(id="list")
-            yield TaskPane()
+            yield from self.compose_columns()
         yield ClickableText("keys")
 
     def on_mount(self) -> None:
@@ -607,7 +673,8 @@ class LessonsScreen(TaskScreen):
         lesson, self.is_answered = self.lesson, False
         if lesson is None and self.course.is_path:
             self.progress.mark_done(PATH_DONE_ID)
-            self.pane.show_task(PATH_END_TITLE, self._end_text(), None)
+            prompt = END_PROMPT.format(topic=TOPIC_NAMES[self._selected_topic])
+            self.pane.show_task(PATH_END_TITLE, self._end_text(), None, prompt=prompt)
         elif lesson is None:
             self.pane.show_task(f"Exercises · {self._selected_topic}", EXERCISES_TEXT, None)
         else:
@@ -620,13 +687,49 @@ class LessonsScreen(TaskScreen):
             )
         self.show_keys()
 
-    def _end_text(self) -> str:
-        """Format the text that ends the learning path."""
-        missed = sum(lesson.task in self.missed_tasks for lesson in self.course.lessons)
-        answered = missed + sum(lesson.task in self.right_tasks for lesson in self.course.lessons)
+    def outline(self) -> tuple[str, list[Text]]:
+        """Return the lessons of the course, with those that are done or were missed at first."""
+        lines, done = list[Text](), self.progress.done
+        for index, lesson in enumerate(self.course.lessons):
+            is_missed, is_current = lesson.task in self.missed_tasks, index == self.index
+            is_done = lesson.id in done or lesson.task in self.right_tasks
+            mark, hue = (LATER_SYMBOL, "dim") if not is_done else (DONE_SYMBOL, SUCCESS_COLOUR)
+            mark, hue = (MISSED_SYMBOL, ERROR_COLOUR) if is_missed else (mark, hue)
+            mark = CURRENT_SYMBOL if is_current else mark
+            style = "bold" if is_current else "" if is_done or is_missed else "dim"
+            line = Text.assemble((f"{mark} ", "bold" if is_current else hue), (lesson.title, style))
+            lines.append(clip_line(line, OUTLINE_TEXT_WIDTH, UNICODE))
+        if self.course.is_path:
+            lines.append(Text(f"{CURRENT_SYMBOL if self.lesson is None else LATER_SYMBOL} {PATH_END_TITLE}", "bold"))
+            lines += [Text(end=""), Text(f"{DONE_SYMBOL} done   {MISSED_SYMBOL} missed at first", "dim")]
+        count = sum(lesson.id in done for lesson in self.course.lessons)
+        return f"{'Course' if self.course.is_path else 'Lessons'} · {count} of {len(self.course.lessons)} done", lines
+
+    def _end_text(self) -> RenderableType:
+        """Format the text that ends the learning path, on a high screen with the point of each lesson."""
+        lessons = self.course.lessons
+        missed = sum(lesson.task in self.missed_tasks for lesson in lessons)
+        answered = missed + sum(lesson.task in self.right_tasks for lesson in lessons)
+        counted = (*self.missed_tasks, *self.right_tasks)
+        before = sum(lesson.id in self.progress.done and lesson.task not in counted for lesson in lessons)
         score = f"{answered - missed} of {answered} at first try" if answered else "nothing was answered this time"
+        score += f", {before} done before" if before else ""
+        skipped = len(lessons) - answered - before
+        score += f", {skipped} skipped" if skipped else ""
         reason = "still weak" if missed else "next"
-        return PATH_END_TEXT.format(score=score, reason=reason, topic=TOPIC_NAMES[self._selected_topic])
+        head, _, others = PATH_END_TEXT.format(
+            score=score, reason=reason, topic=TOPIC_NAMES[self._selected_topic]
+        ).partition("\n")
+        text = Text.assemble((head, "bold"), "\n", others)
+        if not self.has_class("-outlined"):
+            return text
+        points = Table.grid(padding=(0, 1))
+        for lesson in lessons:
+            points.add_row(
+                Text(DONE_SYMBOL if lesson.id in self.progress.done else LATER_SYMBOL),
+                Text(" ".join(lesson.point.split()), "dim"),
+            )
+        return Group(text, Text(f"\n{POINTS_TITLE}", "bold"), points)
 
     @property
     def _selected_topic(self) -> str:

@@ -34,7 +34,8 @@ async def test_lesson_screen_shows_question_and_field(user, indices):
             user.app.screen.action_go(index - user.app.screen.index)
             await user.settle()
             lesson, field = load_lessons()[index], user.app.screen.pane.field
-            text = " ".join(user.text.replace("│", " ").split())
+            columns = (line.split("││")[-1] for line in user.lines)  # the list of lessons is on the left
+            text = " ".join(" ".join(columns).replace("│", " ").split())
             prompt = lesson.task.prompt.replace(", or error:", f"{lesson.task.rules * (size[0] >= 60)}, or error:")
             assert f"$ shapecalc {lesson.question} {prompt}" in text
             assert field.region.bottom < size[1]

@@ -73,7 +73,7 @@ def answer_json_case(fields: Mapping[str, Any], defaults: Mapping[str, object]) 
 def equals_expectation(expect: object, answer: Trace, *, strict: bool = False) -> bool:
     """Return whether the output of an answer equals an expected JSON value.
 
-    If this function returns False, the value may be an expectation of another form, which `meets_expectation` compares.
+    If this function returns False, `meets_expectation` may still accept the value as an expectation of another form.
 
     >>> import shapecalc as sc
     >>> [equals_expectation(value, sc.reshape("2,3", "3,2")) for value in ([3, 2], [3.0, 2], "3,2")]

@@ -267,11 +267,11 @@ def make_chain_requests(
 
 
 def _compute_result_sizes(requests: Sequence[Request], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Compute the sizes of the named results in a chain from `sizes`.
+    """Compute the sizes of the named results in a chain.
 
-    A named result is a dim that is not a product, such as `H1` for `(H - 1)//2 + 1`. The chain is resolved without
-    sizes, because later stages may contain the name `H1` even if the size of `H` is known. Raises `ShapeError` (usage)
-    if a size in `sizes` contradicts its definition.
+    `sizes` contains the sizes that the user specifies. A named result is a dim that is not a product. For example, `H1`
+    is `(H - 1)//2 + 1`. The chain is resolved without sizes, because later stages may contain the name `H1` even if the
+    size of `H` is known. Raises `ShapeError` (usage) if a size in `sizes` contradicts its definition.
     """
     results = resolve_chain(requests).results if len(requests) > 1 else EMPTY_DICT
     try:

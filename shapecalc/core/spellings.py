@@ -57,7 +57,7 @@ ELEMENT_TYPES = {
     "Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8",
     "ComplexFloat": "complex64", "ComplexDouble": "complex128", "STRING": "string", "string": "string",
 }  # fmt: skip
-"""A mapping from the element type names that tools print to NumPy names. Names in `DIALECT_TYPES` depend on the
+"""The NumPy names of element types, keyed by the names that tools print. Names in `DIALECT_TYPES` depend on the
 dialect.
 """
 DIALECT_TYPES = {

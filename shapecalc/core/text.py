@@ -930,9 +930,9 @@ def split_tensor_groups(tensors: list[tuple[str, str]]) -> list[tuple[str, str]]
 
 
 def _split_shape_list(text: str) -> list[str]:
-    """Return the bracketed shapes of a list of shapes, or an empty list for any other text.
+    """Split a list of bracketed shapes, or return an empty list for any other text.
 
-    The list may have brackets of its own. A comma follows the shape of a list of one tensor.
+    The list itself may be in brackets. If the list contains only one shape, a comma follows the shape.
     """
     parts = split_outside_brackets(text, ",") if text[:1] in ("(", "[") else []
     if len(parts) == 1 and text[-1:] in (")", "]") and text[1:].lstrip()[:1] in ("(", "["):

@@ -38,9 +38,10 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
 from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
 from shapecalc.diagnosis.causes import CAUSES
-from shapecalc.diagnosis.count_steps import iter_count_steps
+from shapecalc.diagnosis.count_steps import has_literals, iter_count_steps
 from shapecalc.diagnosis.evidence import (
     MODEL_CALL,
+    ONNX_FRAMEWORKS,
     RemedyStep,
     failing_code,
     format_insertion,
@@ -58,17 +59,17 @@ from shapecalc.diagnosis.findings import (
 )
 from shapecalc.diagnosis.layer_steps import iter_layer_steps
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
-from shapecalc.diagnosis.operand_steps import ATTENTION_MASK, INDEXED, MULTIPLES, iter_operand_steps
+from shapecalc.diagnosis.operand_steps import ASSIGNED_VALUE, ATTENTION_MASK, INDEXED, MULTIPLES, iter_operand_steps
 from shapecalc.diagnosis.phrases import find_first_step
 from shapecalc.diagnosis.reading import ParsedMessage, is_frozen_input, known_size_product
 from shapecalc.diagnosis.subjects import (
     FREE_BATCH_COMMAND,
     MAX_ASSUMPTIONS,
     MAX_FIXES,
-    MODEL_FILE_FRAMEWORKS,
     WEAK_KINDS,
     Advice,
     advise_on_subject,
+    word_as_condition,
 )
 from shapecalc.diagnosis.suggestions import (
     find_rank_and_permutation,
@@ -81,6 +82,7 @@ from shapecalc.reading.commands import command_line
 from shapecalc.reasoning.answers import answer_request
 from shapecalc.reasoning.figures import TOKEN_POSITIONS, Explanation
 from shapecalc.reasoning.fixing import Fix, apply_fix, find_fixes
+from shapecalc.reasoning.operand_mismatch import insert_unit_dims
 
 TARGET_ARGUMENTS = {
     op.name: next(param.name for param in op.params if param.type is ParamType.TARGET)
@@ -103,7 +105,11 @@ REEXPORT_REMEDY = (
     "give the model the size that it was exported with, or export it again with dynamic axes: a size that Python "
     "computed is a constant in the file"
 )
-STRUCTURAL_CHANGES = ("insert", "drop", "move", "put", "transpose", "reshape", "flatten")
+REORDERINGS = ("transpose", "move", "put")
+"""The first words of fixes that change the order of the dims."""
+WRITTEN_TARGET = re.compile(r"write -?\d+(?:,-?\d+)*(?=:|$)")
+"""The start of a fix that changes the target."""
+STRUCTURAL_CHANGES = ("insert", "drop", "if its axes", "reshape", "flatten")
 """The first words of fixes that change the order or the number of dims, so that the sizes need no explanation."""
 JOIN_AXIS = "joined along axis"
 ROUNDING_KINDS = ("one-more", "stride", "rounding")
@@ -193,6 +199,8 @@ def advise_on_message(message: ParsedMessage) -> Advice:
     cause = "a size is no multiple of what it is to be divided into" if is_division else CAUSES[message.cause].summary
     summary = ": ".join(filter(None, (operation_noun(message.op), cause)))
     facts = tuple(dict.fromkeys(find_facts(message, trace)))
+    if has_literals(message):
+        facts = tuple([fact for fact in facts if not fact.endswith("is asked for")])
     missing = _describe_missing_information(message)
     fixes = _order_fixes(message, trace, verified, explanations)
     if not fixes and not (missing and message.cause == "unspecified"):
@@ -206,7 +214,7 @@ def _order_fixes(
     """Return the fixes in order of their evidence, at most `MAX_FIXES`.
 
     Steps that the text supports come first, then the verified fixes and the advice of an explanation. If the
-    explanation has several assumptions, its advice is worded as a condition and follows the general step.
+    explanation has several assumptions, its advice follows the general step.
     """
     steps, likely = _find_steps(message), _likely_steps(message, trace)
     supported = _without_commands(step.text for step in steps if step.is_supported)
@@ -219,7 +227,12 @@ def _order_fixes(
     rounded = {text: command for text, command in verified.items() if text.startswith("cut the")}
     verified = {text: command for text, command in verified.items() if text not in rounded}
     kind = explanations[0].kind if explanations else None
-    if kind in COMPUTED_KINDS or is_frozen_input(message) or (supported and message.op in (CONV.name, MATMUL.name)):
+    if (
+        kind in COMPUTED_KINDS
+        or has_literals(message)
+        or is_frozen_input(message)
+        or (supported and message.op in (CONV.name, MATMUL.name))
+    ):
         verified = {}
     if supported and (kind == "channels" or ATTENTION_MASK in message.quote.lower()):
         explanations = ()
@@ -277,14 +290,12 @@ def _likely_steps(message: ParsedMessage, trace: Trace | None) -> Fixes:
 def _explained_steps(explanations: tuple[Explanation, ...]) -> tuple[Fixes, Fixes]:
     """Return the advice of the first explanation, as a pair of strong and weak steps.
 
-    The advice is weak, and worded as a condition, if the explanation has several assumptions.
+    The advice is weak if the explanation has several assumptions.
     """
     if not explanations:
         return {}, {}
-    found = explanations[0]
-    if found.assumptions <= MAX_ASSUMPTIONS:
-        return {found.advice: None}, {}
-    return {}, {f"if that is it: {found.advice}": None}
+    advice: Fixes = {word_as_condition(explanations): None}
+    return (advice, {}) if explanations[0].assumptions <= MAX_ASSUMPTIONS else ({}, advice)
 
 
 def _without_commands(texts: Iterable[str]) -> Fixes:
@@ -396,11 +407,24 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
             continue
         if fix in likely or _is_plausible_fix(message, trace, fix, fixed):
             commands.add(command)
-            yield _describe_fix(fix, trace, fixed), command
+            yield _describe_fix(message, fix, trace, fixed), command
 
 
-def _describe_fix(fix: Fix, trace: Trace, fixed: Trace) -> str:
-    """Return the description of a fix; an inserted dim is also written as code."""
+def _describe_fix(message: ParsedMessage, fix: Fix, trace: Trace, fixed: Trace) -> str:
+    """Return the description of a fix, with the condition under which it is right.
+
+    An inserted dim is also written as code.
+    """
+    if fix.name == "axis":
+        return f"if another axis is meant, {fix.description}"
+    if fix.description.startswith(REORDERINGS) and message.op != REARRANGE.name:
+        return f"if its axes are in the wrong order, {fix.description}"
+    if written := WRITTEN_TARGET.match(fix.description):
+        is_batch = bool(fix.batch_assumption) or str(fix.value).startswith("-1,")
+        premise = "dim 0 is the batch" if is_batch else "the input is right"
+        if str(fix.value) == f"-1,{format_sizes(message.target or ())}":
+            premise = "a batch is missing in front"
+        return f"{written[0]} if {premise}{fix.description[written.end() :]}"
     operands, changed = ([either.input, *(either.request.arguments.get("operands") or ())] for either in (trace, fixed))
     for before, after in zip(operands, changed, strict=False):
         is_inserted = fix.description.startswith("insert a dim")
@@ -519,7 +543,7 @@ def _cause_remedy(message: ParsedMessage) -> str:
         return text.format(*sizes.groups())
     if message.cause == "zero-literal" and not _has_literal_zero(message):
         return COMPUTED_ZERO_REMEDY
-    grows = message.op == EXPAND.name and message.framework in MODEL_FILE_FRAMEWORKS
+    grows = message.op == EXPAND.name and message.framework in ONNX_FRAMEWORKS
     remedy = "" if message.cause == "not-broadcastable" and not grows else CAUSES[message.cause].remedy
     return FRAMEWORK_REMEDIES.get((message.cause, message.framework or ""), remedy)
 
@@ -556,9 +580,11 @@ def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
         pairs = numeric_differences((message.input or ())[::-1], (message.target or ())[::-1])
         shape, target = message.input or (), message.target or ()
         if len(shape) > 1 and shape[-2] == shape[-1] == target[-1] and target[-2:][0] == 1:
-            yield "take the last row of the square mask, mask[..., -1:, :]: only one query is new"
+            yield "if it is a square mask and only one query is new, take its last row, mask[..., -1:, :]"
         elif len(pairs) > 1 and all(abs(one - two) == 1 for _, one, two in pairs):
-            yield "pad the picture until all strides divide its sides: both sides were rounded differently"
+            yield (
+                "if these are maps whose sides were rounded differently, pad the picture until all strides divide them"
+            )
         else:
             yield from _iter_expand_remedies(message, pairs)
 
@@ -566,7 +592,7 @@ def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
 def _iter_expand_remedies(message: ParsedMessage, pairs: list[tuple[int, int, int]]) -> Iterator[str]:
     """Yield remedies for an expand if either the tensor or the target may be wrong."""
     sizes = message.pair or next((row[1:] for row in pairs if row[1] != 1), None)
-    if sizes is None or message.framework in MODEL_FILE_FRAMEWORKS:
+    if sizes is None or message.framework in ONNX_FRAMEWORKS:
         return
     actual, asked = sizes
     small, large = sorted(sizes)
@@ -584,17 +610,20 @@ def _iter_expand_remedies(message: ParsedMessage, pairs: list[tuple[int, int, in
 def _assignment_remedy(shape: tuple[int, ...], target: tuple[int, ...]) -> str:
     """Return the remedy for the assignment of a value to a slice of another shape."""
     if shape == (3,) and target == (4,):
-        return "give the colour a fourth value, alpha, or drop the alpha channel of the picture: x[..., :3]"
+        return "if these are colours, give the value a fourth, alpha, or drop that of the picture: x[..., :3]"
     pairs = numeric_differences(shape, target) if len(shape) == len(target) else []
     axes = [axis for axis, *_ in pairs]
     if len(shape) > 2 and len(axes) == 2 and axes[1] == axes[0] + 1 and {*shape} & {1, 3, 4}:
         height, width = (other for _, _, other in pairs)
         return (
-            f"make the picture {height}x{width}, as the place is into which it goes, not {pairs[0][1]}x{pairs[1][1]}: "
-            f"cv2.resize(x, ({width}, {height})), or the size in the settings"
+            f"the place into which it goes is {height}x{width}, the value {pairs[0][1]}x{pairs[1][1]}: if it is a "
+            f"picture, resize it, cv2.resize(x, ({width}, {height})), or change the size in the settings"
         )
     if len(shape) == len(target) == 2 and shape[0] == shape[1] and (shape[0] in target) and target[0] != target[1]:
-        return f"build the value from both lengths: it is square, {shape[0]} on both axes, and the slice is not"
+        return (
+            f"the value is square, {shape[0]} on both axes, and the place is {format_sizes(target)}: build the value "
+            "from both lengths, or find which length is wrong"
+        )
     if len(shape) > len(target) and shape[: len(target)] == target:
         return (
             f"if an array is built from a list, its items have different shapes, one of them begins with "
@@ -615,12 +644,27 @@ def _assignment_remedy(shape: tuple[int, ...], target: tuple[int, ...]) -> str:
     return ASSIGN_REMEDY
 
 
+def _insertion_remedy(shape: tuple[int, ...], target: tuple[int, ...], line: str) -> str:
+    """Return the remedy for a value that lacks a dim of 1, or an empty string."""
+    name = match[1] if (match := ASSIGNED_VALUE.search(line)) else "x"
+    for _, after in insert_unit_dims(shape, target):
+        if all(one in (1, two) for one, two in zip(after[::-1], target[::-1], strict=False)):
+            code = format_insertion(shape, after)
+            return (
+                f"sizes are aligned from the right: if {name} lacks a dim of 1, insert it, {name}{code[1:]}, which is "
+                f"{format_sizes(after)}"
+            )
+    return ""
+
+
 def _expand_remedy(message: ParsedMessage) -> str:
     """Return the remedy for a tensor that is expanded or assigned to a target, or an empty string."""
     shape, target = numeric_sizes(message.input), numeric_sizes(message.target)
     line = message.failing_line.text if message.failing_line else ""
     if not shape or not target:
         return ""
+    if text := _insertion_remedy(shape, target, line):
+        return text
     if len(shape) > len(target) and shape[: len(target)] == target:
         return "reduce or select before: a broadcast never drops a dim, as in x.argmax(-1) or x[:, 0]"
     if len(shape) == len(target) <= MAX_PERMUTED_RANK:
@@ -628,7 +672,8 @@ def _expand_remedy(message: ParsedMessage) -> str:
             moved = [shape[axis] for axis in order]
             if all(one in (1, two) for one, two in zip(moved, target, strict=True)):
                 return (
-                    f"put the axes in another order: x.permute{order} gives {format_sizes(tuple(moved))}, which expands"
+                    f"if the axes are in the wrong order: x.permute{order} gives {format_sizes(tuple(moved))}, which "
+                    "expands"
                 )
     pairs = numeric_differences(shape[::-1], target[::-1])
     if len(pairs) == 1 and pairs[0][2] == 1 and len(shape) == len(target) and shape[-2:] == target[-2:]:
@@ -637,7 +682,10 @@ def _expand_remedy(message: ParsedMessage) -> str:
         )
     if len(pairs) == 2 == len(shape) and shape[0] == shape[1] and target[0] == target[1] and len(target) == 2:
         gap = abs(shape[0] - target[0])
-        return f"compute both with the same rounding, // or ceil: they differ by {gap}; or cut the larger, x[:n, :n]"
+        return (
+            f"find what computes {shape[0]} and {target[0]}: if both count the same, one rounds down, //, where the "
+            f"other rounds up; they differ by {gap}"
+        )
     if ASSIGNMENT.match(line) and len(pairs) == 1 and 1 not in pairs[0][1:]:
         return (
             f"the place has {pairs[0][2]} there, and the value {pairs[0][1]}: find what computed {pairs[0][2]}, such "

@@ -75,7 +75,7 @@ class FailingLine(Record):
         code = ASSIGNMENT.sub("", code, count=1).removeprefix("return ")
         if joined := JOINED_OPERANDS.search(code):
             code = joined[1]
-        code = SUBSCRIPT.sub("", SHAPE_ATTRIBUTE.sub("", SIZES_CALL.sub("", code)))
+        code = SUBSCRIPT.sub("", SHAPE_ATTRIBUTE.sub("", SIZES_CALL.sub("", DICT_ITEM.sub("", code))))
         code = OBJECT_METHOD.sub("", code)
         found = [
             [name for name in VALUE_NAME.findall(text) if name.partition(".")[0] not in NOT_VALUES and name != "self"]
@@ -180,7 +180,7 @@ OBJECTS = (
         "args",
     ),
     *("opt", "device", "loader", "dataloader", "dataset", "trainer", "pipe", "pipeline", "sess", "session", "ct"),
-    *("coremltools", "device_ids"),
+    *("coremltools", "device_ids", "dtype", "clf", "classifier", "estimator", "regressor", "scaler", "ax", "plt"),
 )
 """Names of objects that have no shape."""
 NOT_VALUES = MODULE_NAMES | {
@@ -202,6 +202,8 @@ STRING_LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"")
 ASSIGNMENT = re.compile(r"^[\w.,\[\]:' ]{1,80}? ?(?:[-+*/@]|//)?=(?!=) ?")
 JOINED_OPERANDS = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(\s*[\[(]([^\[\]()]*)[\])]")
 """The list of operands in a call of a concatenation."""
+DICT_ITEM = re.compile(r"[\w.]+\[''\](?:\[[^\[\]]*\])*")
+"""An item of a dict, after the removal of string literals; the dict has no shape."""
 SUBSCRIPT = re.compile(r"(?<=[\w\])])\[[^\[\]]*\]")
 KEYWORD_VALUE = re.compile(r"(?<=[,(]) ?\w+ ?= ?[\w.]+(?=[,)])")
 """A keyword argument, which is rarely a tensor."""
@@ -212,6 +214,8 @@ VALUE_NAME = re.compile(r"(?<![\w.'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?!\w|\s*\
 """A name in code that is neither called nor a keyword."""
 FRAME = re.compile(r"File \"?(?P<file>[^\",]{1,300})\"?(?:, line |:)(?P<number>\d{1,7})(?:, in \S{1,100})?$")
 """A line of a traceback; the next line is its code."""
+NOTEBOOK_FRAME = re.compile(r"(?P<file>\S{1,300}\.py) in [\w<>]{1,80}(?:\(|$)")
+"""A line of a traceback in a notebook, above a listing of code."""
 FRAME_CODE = re.compile(r"-{1,6}> ?(?P<number>\d{1,7}) (?P<code>\S.*)$")
 """The failing line of a frame in a notebook."""
 LIBRARY = re.compile(
@@ -222,7 +226,9 @@ NOT_FAILING = re.compile(r"raise |\w+=[\w.]+,?$")
 """A line that raises the error of another one, or an argument of a call that spans several lines."""
 LISTING = re.compile(r"\d{1,5} +\S")
 """A line of a listing, with its number."""
-CODE_LINE = re.compile(r"[\w.,\[\]: ]{1,80} ?[-+*/@]?= ?\S|(?:return )?[\w.]{1,80}\(.*\)$|[\w.\[\]]{1,60} @ \S")
+CODE_LINE = re.compile(
+    r"(?!\w+: )[\w.,\[\]: ]{1,80} ?[-+*/@]?= ?\S|(?:return )?[\w.]{1,80}\(.*\)$|return \S.*[-+*/@]|[\w.\[\]]{1,60} @ \S"
+)
 """A line that is likely to be code."""
 PROSE = re.compile(
     r".*\b(?:error|triggered|problem)\b.*:$|(?!(?:return|for|with|if|assert|yield|await) )[A-Za-z]\w* [A-Za-z]\w*[ ,]"
@@ -422,6 +428,8 @@ def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine |
             file = frame["file"]
             if code and not FRAME.match(code) and not FRAME_CODE.match(code):
                 frames.append(FailingLine(code, file, int(frame["number"])))
+        elif frame := NOTEBOOK_FRAME.match(line):
+            file = frame["file"]
         elif arrow := FRAME_CODE.match(line):
             frames.append(FailingLine(arrow["code"], file, int(arrow["number"])))
     frames = [frame for frame in frames if not NOT_FAILING.match(frame.text)]

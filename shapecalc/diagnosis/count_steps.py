@@ -43,6 +43,8 @@ MIN_SIDE, MAX_ASPECT = 7, 4
 """The minimum side of a square feature map, and the exclusive upper bound of the aspect ratio of an image."""
 MIN_FEATURES = 64
 """The minimum number of features of a flattened feature map."""
+MAX_MAP_STEP = 8
+"""The largest difference between the requested and the actual side of a map that is reported."""
 MAX_VARIABLES = 3
 """The maximum number of variables that are printed with a shape."""
 
@@ -67,6 +69,7 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
         or _offset_step(count, target)
         or _mask_step(message, count, target)
         or _factor_step(message, count, target)
+        or _literal_step(message, count, target)
         or _multiple_step(message, count, target)
         or _named_classes_step(message, count, target)
         or _flatten_step(message, count, target)
@@ -76,6 +79,34 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
     if text := found or _weights_step(message, count, target):
         yield RemedyStep(text, True)
     yield RemedyStep(_print_step(message, count, target), False)
+
+
+def has_literals(message: ParsedMessage) -> bool:
+    """Return whether the integer literals of a target, and not its names, explain an element count."""
+    count = message.elements if message.input is None else size_product(message.input)
+    return bool(_literal_step(message, count or 0, numeric_sizes(message.target)))
+
+
+def _literal_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+    """Return the step for integer literals between named dims that do not fit the count, or an empty string.
+
+    Named dims are taken from the data or the settings, so they are right more often than numbers in the code.
+    """
+    texts = message.line.arguments if message.line else ()
+    if len(texts) != len(target) or -1 in target or not count:
+        return ""
+    literals = [size for text, size in zip(texts, target, strict=True) if text.isdigit() and size > 1]
+    names = [text for text, size in zip(texts, target, strict=True) if not text.isdigit() and size > 1]
+    literal, named = prod(literals), prod(target) // max(prod(literals), 1)
+    needed, remainder = divmod(count, named or 1)
+    if len(literals) < 2 or len(names) < 2 or remainder or needed in (0, literal):
+        return ""
+    numbers = " and ".join(map(str, literals))
+    return (
+        f"{numbers} are numbers in that line, {'*'.join(map(str, literals))} = {literal}; with {' and '.join(names)} "
+        f"of it they must make {needed}: compute them from the input, as its sides by the patch size or the strides, "
+        "or restore the setting for which they were written"
+    )
 
 
 def _factor_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
@@ -141,7 +172,24 @@ def _flatten_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -
     return (
         f"keep the batch, {tensor}.flatten(1), print its shape, and build the next layer, as nn.Linear({target[1]}, "
         f"...), for the features that it has; or give the network the picture size that makes {target[1]}"
+        f"{_map_sides_text(message, count, target[1])}"
     )
+
+
+def _map_sides_text(message: ParsedMessage, count: int, features: int) -> str:
+    """Return the possible sides of the maps if the features are written as channels*side*side, or an empty string."""
+    text = (message.line.arguments if message.line else ("",))[-1]
+    factors = [*map(int, re.split(r" ?\* ?", text))] if LITERAL_PRODUCT.fullmatch(text) else []
+    if len(factors) != 3 or factors[1] != factors[2] or prod(factors) != features or count % factors[0]:
+        return ""
+    rest = count // factors[0]
+    sides = [side for side in range(factors[1] + MAX_MAP_STEP, 0, -1) if rest % (side * side) == 0]
+    found = [
+        f"{side}x{side} for {rest // (side * side)} samples"
+        for side in sides
+        if rest // (side * side) < rest or side == 1
+    ]
+    return f"; with {factors[0]} channels, {count} are maps of {' or '.join(found[:2])}" if found else ""
 
 
 def _square_step(count: int, target: tuple[int, ...]) -> str:

@@ -36,8 +36,22 @@ RESIDUAL = re.compile(
 )
 """A sum of a tensor and the output of a layer for this tensor."""
 
-FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt", "tflite", "coreml", "opencv")
+ONNX_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
+"""The frameworks that may run an ONNX file with declared shapes."""
+FILE_FRAMEWORKS = (*ONNX_FRAMEWORKS, "tflite", "coreml", "opencv")
 """The frameworks that run a model file, so that no shape can be printed inside the model."""
+PRINT_DETAILS = "print([(d['name'], d['shape']) for d in interpreter.get_input_details()]) and x.shape"
+"""The code that prints what a TensorFlow Lite model takes, and what it is given."""
+INPUT_PRINTS = {
+    "onnxruntime": "print([(i.name, i.shape) for i in session.get_inputs()]) and the shapes that you feed",
+    "openvino": "print(model.inputs) and the shapes that you feed",
+    "coreml": "print(model.get_spec().description.input) and the shapes that you feed",
+    "tflite": PRINT_DETAILS,
+}
+"""The code that prints what a model takes, keyed by framework (the documentation of each)."""
+LIST_ARGUMENT = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(([A-Za-z_][\w.]*)\s*[,)]")
+"""A concatenation of a variable, which contains the list of operands."""
+EXPORTED = "if the file holds a size of its export, give the model that size, or export it again with dynamic axes"
 MAX_ASSIGNED_TEXT = 4000
 """The number of characters, at the end of a text, that are searched for assignments."""
 MAX_RECENT = 240
@@ -82,9 +96,10 @@ def find_layer_call(message: ParsedMessage) -> LayerCall | None:
 def has_product(message: ParsedMessage) -> bool:
     """Return whether two tensors are multiplied: the failing line says so, or the message is one of `bmm`.
 
-    Linear layers call `addmm` or `mm`, which have other messages.
+    A linear layer in the failing line calls the product itself.
     """
-    return BMM_OPERAND in message.quote or PRODUCT_CALL.search(failing_code(message)) is not None
+    is_layer = find_layer_call(message) is not None
+    return (BMM_OPERAND in message.quote and not is_layer) or PRODUCT_CALL.search(failing_code(message)) is not None
 
 
 def recent_code(message: ParsedMessage) -> str:
@@ -115,6 +130,9 @@ def assigned_value(message: ParsedMessage, name: str) -> str:
 
 def show_size(message: ParsedMessage, name: str) -> str:
     """Return the expression that shows the size of a variable: its shape, the length of a list, or the number."""
+    listed = LIST_ARGUMENT.search(failing_code(message))
+    if listed and listed[1] == name:
+        return f"[t.shape for t in {name}]"
     value = assigned_value(message, name)
     return f"len({name})" if value.startswith("[") else name if value else f"{name}.shape"
 
@@ -125,7 +143,8 @@ def print_step(message: ParsedMessage, default: str) -> str:
     `default` lists the shapes to print if the line is unknown.
     """
     if message.framework in FILE_FRAMEWORKS:
-        return "print the shape of what you feed, and compare it with the model's inputs"
+        general = "print the shape of what you feed, and compare it with the model's inputs"
+        return INPUT_PRINTS.get(message.framework or "", general)
     names = message.failing_line.operands if message.failing_line else ()
     if (
         len(names) == 1
@@ -135,5 +154,5 @@ def print_step(message: ParsedMessage, default: str) -> str:
     ):
         return f"print({default}) in the innermost frame of the traceback, where the two are combined"
     shown = ", ".join(show_size(message, name) for name in names)
-    place = "before that line" if message.failing_line else "before the line that fails"
+    place = "before that line" if names else "before the line that fails"
     return f"print({shown or default}) {place}"

@@ -17,6 +17,7 @@ from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.record import Record
+from shapecalc.diagnosis.context import MAX_DISTANCE
 from shapecalc.diagnosis.evidence import MIXED_LINE, recent_code
 from shapecalc.diagnosis.findings import find_dim_mismatches, find_mismatch, numeric_differences
 from shapecalc.diagnosis.layer_steps import find_layer_mismatch
@@ -79,7 +80,8 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     line = message.failing_line.text if message.failing_line else ""
     # the words of a message about a mask are the same in every such error
     quote = "" if message.about == MASK_SUBJECT else message.quote
-    text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {_file_name(message)} {line} {quote}")
+    after = "" if message.about == MASK_SUBJECT else message.text.partition(message.quote)[2][:MAX_DISTANCE]
+    text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {_file_name(message)} {line} {quote} {after}")
     if message.op in COUNT_OPS:
         return _element_count_figures(message, text)
     if message.cause in RANK_CAUSES or count_unequal_dims(message) > 1 or _is_first_transposed(message):
@@ -213,6 +215,8 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
         is_channel=is_channel,
         is_joined=message.about != LOSS_SUBJECT,
         is_length=message.cause == "lengths-differ",
+        is_features=message.about == WEIGHTS_SUBJECT and len(shape) == 2,
+        is_weight=message.about == WEIGHTS_SUBJECT,
         text=text,
     )
     return Figures((size, expected), context)

@@ -129,6 +129,11 @@ def _sides_step(shape: PrintedSizes, other: PrintedSizes) -> str:
     rows = numeric_differences(shape, other) if len(shape) == len(other) > 2 else []
     if not rows or any(axis == 0 for axis, *_ in rows):
         return ""
+    if len({row[1:] for row in rows}) == 1 and abs(rows[0][1] - rows[0][2]) == 1:
+        return (
+            f"if a size was divided, one side was rounded up and the other down: compute {rows[0][1]} and {rows[0][2]} "
+            "with one rule, // or ceil, or start with a size that the divisor divides, as a multiple of 32"
+        )
     if all(is_bordered(row[1:]) for row in rows):
         return MULTIPLES
     axes = [axis for axis, *_ in rows]
@@ -174,7 +179,7 @@ def _add_advice(message: ParsedMessage) -> tuple[ParsedMessage, Advice]:
     search = (
         f"search the code for the words of this message: the line that raises it compares the {words}; print both there"
     )
-    steps = [*changes[:1], print_step(message, "") if message.failing_line else search]
+    steps = [*changes[:1], print_step(message, "x.shape") if message.failing_line else search]
     summary = "not a message that is known; its sentence states two " + ("shapes" if shape else "sizes")
     missing = "the whole log or traceback, from its first line"
     return message, Advice(summary, tuple(facts), tuple((step, None) for step in steps), missing, None, explanations)

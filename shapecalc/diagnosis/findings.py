@@ -23,6 +23,8 @@ from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import (
     DECLARED_INPUT,
     LOSS_SUBJECT,
+    MASK_SUBJECT,
+    WEIGHTS_SUBJECT,
     ParsedMessage,
     known_size_product,
     resolve_zeros,
@@ -35,7 +37,7 @@ from shapecalc.reasoning.operand_mismatch import find_missing_flatten, find_size
 
 MAX_RATIO = 4096
 """The largest ratio of element counts that is reported."""
-MAX_SIZE_RATIO = 8
+MAX_SIZE_RATIO = 64
 """The largest ratio of two sizes that is reported."""
 MULTIPLE_CONDITION = re.compile(r"(?i)eq\(mod\((.{1,200}?), (\d+)\), 0\)")
 """A divisibility condition as printed by SymPy."""
@@ -132,7 +134,11 @@ def iter_declaration_findings(message: ParsedMessage) -> Iterator[str]:
         yield from (f"dim {axis} is {actual}, and {declared} is declared" for axis, actual, declared in mismatches)
     elif message.pair is not None and message.about == LOSS_SUBJECT:
         yield f"{message.pair[0]} predictions, {message.pair[1]} targets"
-    elif message.pair is not None:
+    elif message.pair is not None and message.about == MASK_SUBJECT:
+        yield f"the axis has {message.pair[0]}, the mask {message.pair[1]}"
+    elif message.pair is not None and message.about == WEIGHTS_SUBJECT:
+        yield f"{message.pair[0]} in the checkpoint, {message.pair[1]} in the model"
+    elif message.pair is not None and message.about == DECLARED_INPUT:
         rank = "a rank of " if EXPECTED_RANK.search(message.quote) or is_rank_pair(message) else ""
         yield f"{rank}{message.pair[0]} is given where {rank}{message.pair[1]} was declared"
     elif message.input is not None and message.operands:
@@ -239,7 +245,7 @@ def _iter_rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator
     if trace is None or message.op == CONCAT.name:
         return
     if trace.problem is not None and (message.strides or message.op in (EXPAND.name, REARRANGE.name)):
-        hint = "" if message.op == EXPAND.name else trace.problem.hint
+        hint = trace.problem.hint if message.strides else ""
         yield ": ".join(filter(None, (trace.problem.message, hint)))
     if trace.output is not None and trace.conditions:
         yield f"it holds when {' and '.join(condition.phrase for condition in trace.conditions)}"
@@ -272,6 +278,15 @@ def numeric_differences(shape: PrintedSizes, other: PrintedSizes) -> list[tuple[
     return [(axis, one, two) for axis, one, two in pairs if isinstance(one, int) and isinstance(two, int)]
 
 
+def find_differences(message: ParsedMessage) -> list[tuple[int, int, int]]:
+    """Return the axes along which the two operands of a message differ, each with both sizes.
+
+    A dim of 1 is left out for a broadcast.
+    """
+    rows = numeric_differences(message.input or (), (message.operands or ((),))[0])
+    return [row for row in rows if message.op != BROADCAST.name or 1 not in row[1:]]
+
+
 def find_mismatch(message: ParsedMessage, trace: Trace | None) -> tuple[int, int] | None:
     """Return the two mismatching sizes, or None if they are unknown."""
     if message.pair is not None or message.input is None:
@@ -285,6 +300,8 @@ def find_mismatch(message: ParsedMessage, trace: Trace | None) -> tuple[int, int
         joined = numeric_differences(message.input, other)
         if len(joined) == 1:
             return joined[0][1:]
+    if message.op == BROADCAST.name and len(differ) > 1:
+        differ = [row for row in differ if 1 not in row[1:]]
     if len(differ) == 1 and differ[0][0] in (0, 2):
         return differ[0][1:]
     return None if trace is None else find_size_mismatch(trace.request)

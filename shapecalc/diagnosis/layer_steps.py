@@ -15,6 +15,7 @@ from shapecalc.core.ops.linear import LINEAR
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.evidence import (
+    EXPORTED,
     FILE_FRAMEWORKS,
     RemedyStep,
     assigned_value,
@@ -41,6 +42,8 @@ COEFFICIENTS = re.compile(r"(?i)theta|coef|beta|\bw\b|weight|params")
 CONSTANT_FIRST = re.compile(r"\w+ = \[1(?:\.0*)?\] ?\+ ?([A-Za-z_]\w*)")
 """A list that begins with the constant of a regression."""
 UNKNOWN_LAYER = "the second operand"
+LINEAR_WORDS = re.compile(r"(?i)linear|dense|\bfc\d?\b|addmm")
+"""Words in a traceback that name a linear layer."""
 CONVERSIONS = {
     (1, 3): "image.convert('RGB'), or x.repeat(1, 3, 1, 1)",
     (3, 1): "image.convert('L')",
@@ -48,8 +51,8 @@ CONVERSIONS = {
     (3, 4): "image.convert('RGBA')",
 }
 """The code that converts an image, keyed by its actual and its expected number of channels."""
-MIN_MAP_SIDE, MAX_MAP_SIDE = 2, 64
-"""The minimum and the maximum side of a feature map that is the input of a linear layer."""
+MAX_FLAT_SIDE = 64
+"""The maximum side of a feature map that is the input of a linear layer."""
 MIN_FEATURES = 16
 """The minimum number of channels of a flattened feature map."""
 
@@ -116,7 +119,7 @@ def _describe_linear(message: ParsedMessage, actual: int, expected: int, weight:
         return name, ""
     call = find_layer_call(message)
     if message.framework == "torch" and len(weight) == 2:
-        name = f"{call.layer}, " if call else ""
+        name = f"{call.layer}, " if call else "" if LINEAR_WORDS.search(message.text) else "the second operand, as of "
         return f"{name}nn.Linear({expected}, {weight[1]})", f"nn.Linear({actual}, {weight[1]})"
     if call:
         return call.layer, ""
@@ -147,7 +150,9 @@ def iter_layer_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
     mismatch = find_layer_mismatch(message)
     if mismatch is None and message.op == MATMUL.name and message.framework in FILE_FRAMEWORKS:
         node = f"the node {message.node}" if message.node else "the node that fails"
-        text = f"{print_step(message, '')}; {node} multiplies it, or what follows from it, by a weight of another size"
+        text = (
+            f"{print_step(message, '')}; in Netron, look at {node}: if one of its inputs is a constant, that is fixed"
+        )
         yield RemedyStep(text, False)
     if mismatch is None:
         return
@@ -180,7 +185,7 @@ def _product_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[
         text = "if these are coefficients, give both the constant, or neither: np.c_[np.ones(len(X)), X]"
         yield RemedyStep(text, True)
     elif len(shape) == 2 and len(other) == 1 and abs(mismatch.actual - mismatch.expected) == 1:
-        text = "give both the constant column, or neither: one side has a column more, as add_constant inserts it"
+        text = "one side has a column more: if it is the constant, as add_constant inserts it, give both it, or neither"
         yield RemedyStep(text, True)
     printed = print_step(message, "a.shape, b.shape")
     dim = "only" if len(other) == 1 else "last but one"
@@ -215,12 +220,19 @@ def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[R
         return
     read = f"its last dim is {mismatch.actual}, and {mismatch.layer} reads {mismatch.expected}"
     if message.framework in FILE_FRAMEWORKS:
-        read = f"{mismatch.layer} gets {mismatch.actual} features from it, and takes {mismatch.expected}"
-    elif mismatch.layer == UNKNOWN_LAYER:
+        node = f"the node {message.node}" if message.node else "the node that fails"
+        text = (
+            f"{printed}; {node} pairs {mismatch.actual} with {mismatch.expected}: in Netron, look which of the two is "
+            "a constant of the file"
+        )
+        yield RemedyStep(text, False)
+        yield RemedyStep(EXPORTED, False)
+        return
+    if mismatch.layer == UNKNOWN_LAYER:
         printed = print_step(message, "a.shape, b.shape")
         read = (
-            f"the last dim of the first is {mismatch.actual}, and the second, a weight or a tensor, has "
-            f"{mismatch.expected} to pair with it"
+            f"the last dim of the first is {mismatch.actual}, and the second, a weight or a tensor, pairs "
+            f"{mismatch.expected} with it"
         )
     if text := _image_size_step(message, mismatch):
         yield RemedyStep(text, True)
@@ -228,7 +240,9 @@ def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[R
         yield RemedyStep(text, True)
     if dims and len(shape) > 2:
         code = "x.permute(0, 2, 3, 1)" if len(shape) == 4 and dims[-1] == 1 else f"x.transpose({dims[-1]}, -1)"
-        yield RemedyStep(f"move axis {dims[-1]}, which has {mismatch.expected}, to the end: {code}", True)
+        yield RemedyStep(
+            f"dim {dims[-1]} is {mismatch.expected}: if those are the features, move it to the end: {code}", True
+        )
     elif message.framework == "torch" and rows and rows % mismatch.expected == 0 and rows > mismatch.expected:
         move = f"if another dim is {mismatch.expected}, move it to the end: x.transpose(1, -1)"
         yield RemedyStep(f"{printed}: {read}; {move}", False)
@@ -274,22 +288,22 @@ def _keras_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Re
 def _feature_map_step(message: ParsedMessage, mismatch: LayerMismatch, rows: int | None) -> str:
     """Return the advice for an unflattened feature map or a sequence of scalars, or an empty string."""
     is_map = (
-        "nn.Linear" in mismatch.layer
+        "nn.Linear" in mismatch.rebuilt
         and rows
-        and MIN_MAP_SIDE <= mismatch.actual <= MAX_MAP_SIDE
+        and 1 < mismatch.actual <= MAX_FLAT_SIDE
         and rows % (mismatch.expected * mismatch.actual) == 0
     )
     if message.framework == "torch" and is_map and mismatch.expected >= MIN_FEATURES:
         side = mismatch.actual
         return (
-            f"{mismatch.expected} channels of a {side}x{side} map reach the layer: pool and flatten them before it, "
+            f"if x is maps of {side}x{side} with {mismatch.expected} channels, pool and flatten them before the layer, "
             f"F.adaptive_avg_pool2d(x, 1).flatten(1), or build it for {mismatch.expected * side * side} after "
             "x.flatten(1)"
         )
     if mismatch.expected == 1 and "input_size" in message.quote:
         return (
-            f"each step of a sequence has {mismatch.actual} features here and 1 in the layer: for "
-            f"{mismatch.actual} steps, x[..., None]"
+            f"each step of a sequence has {mismatch.actual} features here and 1 in the layer: if the "
+            f"{mismatch.actual} are the steps, x[..., None]"
         )
     return ""
 
@@ -307,7 +321,7 @@ def _image_size_step(message: ParsedMessage, mismatch: LayerMismatch) -> str:
     height, width, channels = map(int, match.groups())
     built = [size // side if mismatch.actual == large else size * side for size in (height, width)]
     return (
-        f"the model was built for pictures of {built[0]}x{built[1]}, and is given {height}x{width}: build it with "
+        f"the text names pictures of {height}x{width}, and the layer would fit {built[0]}x{built[1]}: build it with "
         f"input_shape=({height}, {width}, {channels}), or load the pictures with target_size=({built[0]}, {built[1]})"
     )
 
@@ -321,8 +335,11 @@ def _conv_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Rem
     printed = print_step(message, "x.shape")
     if message.framework in FILE_FRAMEWORKS:
         yield RemedyStep(
-            f"{printed}: {mismatch.layer} gets {mismatch.actual} channels from it, and takes {mismatch.expected}", False
+            f"{printed}: {mismatch.layer} takes {mismatch.expected} channels, and gets {mismatch.actual}", False
         )
+        if not message.node:
+            yield RemedyStep(EXPORTED, False)
+            return
     else:
         yield RemedyStep(
             f"{printed}: {dim} is {mismatch.actual}, and {mismatch.layer} reads {mismatch.expected}", False
@@ -343,12 +360,13 @@ def _move_channels_step(shape: tuple[int, ...], mismatch: LayerMismatch) -> str:
         return ""
     axis, rank = axes[0], len(shape)
     if rank == 3 or (rank == 5 and axis == 2):
-        return f"the {mismatch.expected} channels are at dim {axis}: swap the axes, x.transpose(1, {axis})"
+        return f"dim {axis} is {mismatch.expected}: if those are the channels, swap the axes, x.transpose(1, {axis})"
     if rank == 4 and axis == 2 and shape[axis] in COLOURS and mismatch.actual >= MIN_PICTURE_SIDE:
-        return f"the {mismatch.expected} channels are at dim 2, and this layer reads them at dim 1: x.transpose(1, 2)"
+        return f"dim 2 is {mismatch.expected}: if those are the channels, which are read at dim 1, x.transpose(1, 2)"
     if axis == rank - 1 and shape[axis] <= min(shape[1:axis], default=0):
         order = ", ".join(map(str, (0, axis, *range(1, axis))))
-        return f"the {mismatch.expected} channels are last, and this layer reads them at dim 1: x.permute({order})"
+        channels = f"the last dim is {mismatch.expected}: if those are the channels, which are read at dim 1"
+        return f"{channels}, x.permute({order})"
     return ""
 
 
@@ -360,8 +378,8 @@ def _convert_image_step(message: ParsedMessage, shape: tuple[int, ...], mismatch
     if not is_picture or (4 in pair and is_image_pipeline(message)):
         return ""
     return (
-        f"convert the picture from {COLOURS[mismatch.actual]} to {COLOURS[mismatch.expected]}: {CONVERSIONS[pair]}"
-        + (f"; or build the first layer for it, {mismatch.rebuilt}" if mismatch.rebuilt else "")
+        f"if it is a picture, convert it from {COLOURS[mismatch.actual]} to {COLOURS[mismatch.expected]}: "
+        f"{CONVERSIONS[pair]}" + (f"; or build the first layer for it, {mismatch.rebuilt}" if mismatch.rebuilt else "")
     )
 
 
@@ -369,8 +387,8 @@ def _choice_step(message: ParsedMessage, mismatch: LayerMismatch, noun: str) -> 
     """Return the advice to change either the layer or its input."""
     if is_image_pipeline(message) and mismatch.expected > 4:
         return (
-            f"check that checkpoint, text encoder, VAE, ControlNet and LoRA are of one model family: the loaded layer "
-            f"takes {mismatch.expected} {noun}, and another part makes {mismatch.actual}"
+            f"if parts come from several files, check that checkpoint, text encoder, VAE, ControlNet and LoRA are of "
+            f"one model family: the layer takes {mismatch.expected} {noun}, and gets {mismatch.actual}"
         )
     build = f"build {mismatch.rebuilt}" if mismatch.rebuilt else f"build the layer for {mismatch.actual}"
     if has_loaded_weights(message):

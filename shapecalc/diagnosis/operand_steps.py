@@ -15,7 +15,10 @@ from shapecalc.core.ops.einsum import EINSUM
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.evidence import (
+    EXPORTED,
+    LIST_ARGUMENT,
     MIXED_LINE,
+    ONNX_FRAMEWORKS,
     RESIDUAL,
     RemedyStep,
     failing_code,
@@ -23,16 +26,15 @@ from shapecalc.diagnosis.evidence import (
     print_step,
     recent_code,
 )
-from shapecalc.diagnosis.findings import find_mismatch, numeric_differences
+from shapecalc.diagnosis.findings import find_differences, find_mismatch
 from shapecalc.diagnosis.known_sizes import MIN_PICTURE_SIDE
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
-from shapecalc.diagnosis.subjects import MODEL_FILE_FRAMEWORKS
 from shapecalc.diagnosis.suggestions import MAX_BATCH, numeric_sizes
 from shapecalc.reasoning.figures import LEVEL_WORDS, MIN_VOCABULARY, MODELS_BY_WIDTH, PICTURE_WORDS, TOKEN_WORDS
 
-MIN_MAP_SIDE, MAX_MAP_SIDE = 5, 256
-"""The minimum and the maximum side of a feature map."""
+MIN_LEVEL_SIDE, MAX_LEVEL_SIDE = 5, 256
+"""The minimum and the maximum side of a feature map that is compared with one of another level of the network."""
 TOKEN_LINE = re.compile(r"(?i)token|cls|emb|text|prompt")
 """Words in code that concatenates tokens, not feature maps."""
 MAX_BORDER = 4
@@ -43,14 +45,16 @@ PRODUCT_LINE = re.compile(r"^[^-+/]*\*[^-+/*]*$")
 """A line of code with `*` as its only operator."""
 MEMBERSHIP = re.compile(r"(?:where|nonzero)\(\s*([\w.\[\]]{1,40}) == ([\w.\[\]]{1,40})\s*\)")
 """A call of `where` or `nonzero` with an equality test."""
-LIST_ARGUMENT = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(([A-Za-z_][\w.]*)\s*[,)]")
-"""A concatenation of a variable, which contains the list of operands."""
 AXIS_ARGUMENT = re.compile(r"(?:axis|dim) ?= ?(-?\d)\b")
 """The axis of a concatenation in a line of code."""
 SHORTCUT = re.compile(r"(?i)\b(?:identity|\w*shortcut|residual|downsample)\b")
 """A name for the shortcut of a residual block."""
 LISTED = re.compile(r"tensor number (\d+)|array at index (\d+) has size \d+$|input\[(\d+)\]'s shape")
 """The index of the mismatching operand in a message about a concatenation."""
+EQUATION = re.compile(r"einsum\(\s*['\"]([\w, ]+)->([\w ]*)['\"]")
+"""The equation of an einsum in a line of code, without an ellipsis."""
+REMAPPED = re.compile(r"\]->\[([\d, ]+)\]")
+"""A remapped shape in a message of PyTorch's einsum."""
 SUBSCRIPT = re.compile(r"subscript (\w) has size \d+ for operand (\d+)")
 METRIC_NODE = re.compile(r"(?i)^metrics?/|/metrics?/|accuracy|/equal$")
 LOSS_NODE = re.compile(r"(?i)loss|squared_?difference|cross_?entropy|mean_squared|mean_absolute")
@@ -65,7 +69,6 @@ ATTENTION_MASK = "attention mask should be"
 """The words of Transformers about the shape of an attention mask."""
 INDEXED = "indexing result"
 """The words of a PyTorch message about the assignment of a value to an indexed tensor."""
-EXPORTED = "give the model the sizes that it was exported with, which the file may contain, or export dynamic axes"
 MODEL_CODE = re.compile(r"\bmodeling_\w+\.py\b")
 """A file of a model's code, as Transformers names it."""
 ASSIGNED_VALUE = re.compile(r"\] ?= ?([A-Za-z_][\w.]*)\s*$")
@@ -73,9 +76,20 @@ ASSIGNED_VALUE = re.compile(r"\] ?= ?([A-Za-z_][\w.]*)\s*$")
 MAX_PADDED = 32
 """The largest difference that several layers with padding explain."""
 KEEP_AXIS = {"torch": "keepdim=True"}
+REPEATS = {"torch": ", as k.repeat_interleave(n, dim)", "jax": ", as jnp.repeat(k, n, axis)"}
+"""The code that repeats a shared side, keyed by framework (the documentation of each)."""
 ISIN = {"numpy": "np.isin", "torch": "torch.isin", "jax": "jnp.isin"}
 """The function that tests membership, keyed by framework (the documentation of each)."""
-MULTIPLES = "pad or resize the picture until its sides are multiples of all strides of the network, often of 32 or 64"
+MULTIPLES = (
+    "if these are maps of a network that halves and doubles them, pad or resize the picture until its sides are "
+    "multiples of all its strides, often of 32"
+)
+RESIZED_MAPS = {
+    "torch": "; or F.interpolate(x, size=skip.shape[2:]) before the concatenation",
+    "tensorflow": "; or tf.image.resize(x, skip.shape[1:3]) before the concatenation",
+    "keras": "; or Cropping2D or ZeroPadding2D before the concatenation",
+}
+"""The code that gives two maps one size, keyed by framework (the documentation of each)."""
 
 
 class OperandMismatch(Record):
@@ -96,7 +110,7 @@ class OperandMismatch(Record):
     @property
     def differences(self) -> list[tuple[int, int, int]]:
         """The axes along which operands of equal rank differ, each with both sizes."""
-        return numeric_differences(self.shape, self.other) if len(self.shape) == len(self.other) else []
+        return find_differences(self.message) if len(self.shape) == len(self.other) else []
 
     @property
     def axis(self) -> int | None:
@@ -119,7 +133,7 @@ def iter_operand_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
     """Yield advice for incompatible operands, the likeliest first."""
     shape, other = message.input or (), (message.operands or ((),))[0]
     line = failing_code(message)
-    differences = numeric_differences(shape, other) if len(shape) == len(other) else []
+    differences = find_differences(message) if len(shape) == len(other) else []
     only = differences[0][1:] if len(differences) == 1 else None
     mismatch = OperandMismatch(message, shape, other, line, find_mismatch(message, None) or only)
     rows = STEPS.get(message.op or "", ())
@@ -199,9 +213,23 @@ def _level_ratio(mismatch: OperandMismatch) -> int:
 
 def _print_text(mismatch: OperandMismatch) -> str:
     text = print_step(mismatch.message, "a.shape, b.shape")
-    if mismatch.message.framework in MODEL_FILE_FRAMEWORKS:
+    if mismatch.message.framework in ONNX_FRAMEWORKS:
         node = f"the node {mismatch.message.node}" if mismatch.message.node else "the node that fails"
-        return f"open the file in Netron at {node}: if one of its inputs is a constant, the export fixed its size"
+        sizes = mismatch.sizes or (0, 0)
+        if min(sizes) in (1, 3, 4) and max(sizes) >= MIN_BORDERED:
+            return (
+                f"in Netron, look at {node}: {min(sizes)} meets {max(sizes)}; if the {min(sizes)} are channels and the "
+                f"{max(sizes)} a side of a picture, the constant lacks its last dims: make it ({min(sizes)}, 1, 1) in "
+                "the code that is exported, without an index or a squeeze; otherwise, compare what you feed with the "
+                "inputs of the model"
+            )
+        found = "" if mismatch.sizes is None else f", and find the input that makes {_format_pair(mismatch.sizes)}"
+        return (
+            f"{text}{found}; in Netron, look at {node}: if one of its inputs is a constant, the export fixed its size"
+        )
+    if mismatch.sizes is None and mismatch.differences:
+        pairs = ", ".join(f"dim {axis} is {one} and {two}" for axis, one, two in mismatch.differences)
+        return f"{text}: {pairs}; find the line that makes the wrong one"
     if mismatch.sizes is None:
         return f"{text}, and find which of them is not what you expected"
     where = "" if mismatch.axis is None else f" at dim {mismatch.axis}"
@@ -211,6 +239,10 @@ def _print_text(mismatch: OperandMismatch) -> str:
     )
 
 
+def _format_pair(sizes: tuple[int, int]) -> str:
+    return f"{sizes[0]} or {sizes[1]}"
+
+
 def _is_tensorflow(mismatch: OperandMismatch) -> bool:
     return mismatch.message.framework in ("tensorflow", "keras")
 
@@ -218,7 +250,7 @@ def _is_tensorflow(mismatch: OperandMismatch) -> bool:
 def _pair_ratio(mismatch: OperandMismatch) -> int:
     """Return the ratio of the two mismatching sizes if it is 2, 4 or 8, or 0."""
     small, large = sorted(mismatch.sizes or (0, 0))
-    is_map = small >= MIN_MAP_SIDE and large <= MAX_MAP_SIDE
+    is_map = small >= MIN_LEVEL_SIDE and large <= MAX_LEVEL_SIDE
     times = large // small if is_map and large % small == 0 else 0
     return times if times in (2, 4, 8) else 0
 
@@ -252,8 +284,8 @@ def _residual_text(mismatch: OperandMismatch) -> str:
 
 def _level_text(mismatch: OperandMismatch) -> str:
     return (
-        f"one map has {_level_ratio(mismatch)} times the sides of the other, as maps of two levels of a network: take "
-        "maps of one level, or check the strides, the upsampling and the picture size"
+        f"one has {_level_ratio(mismatch)} times the sides of the other: if these are maps of a network, take those of "
+        "one level, or check the strides, the upsampling and the picture size"
     )
 
 
@@ -264,7 +296,7 @@ def _last_axis_text(mismatch: OperandMismatch) -> str:
     name = names[0 if first else 1] if len(names) == 2 else "the first" if first else "the second"
     keeps = KEEP_AXIS.get(mismatch.message.framework or "", "keepdims=True")
     code = f"{name}[..., None]" if len(names) == 2 else "x[..., None]"
-    return f"give {name} a last axis of 1, {code}, or {keeps} if a mean, sum or max made it"
+    return f"if both mean the same leading axes, give {name} a last one of 1, {code}, or {keeps} where it is reduced"
 
 
 def _is_last_axis_missing(mismatch: OperandMismatch) -> bool:
@@ -354,7 +386,7 @@ def _channel_text(mismatch: OperandMismatch) -> str:
     axis = len(mismatch.shape) - len(mismatch.other) + mismatch.other.index(size)
     actual = mismatch.shape[axis] if 0 <= axis < len(mismatch.shape) else "?"
     if (actual, size) == (4, 3):
-        return "the first is a picture with alpha: drop it, x[..., :3] with the channels last, or give 4 values"
+        return "if the first is a picture with alpha, drop that, x[..., :3] with the channels last, or give 4 values"
     places = [index for index, other in enumerate(mismatch.shape) if other == size]
     if places and len(mismatch.other) == 1:
         index = ", ".join([":", *["None"] * (len(mismatch.shape) - 1 - places[0])])
@@ -367,8 +399,8 @@ def _channel_text(mismatch: OperandMismatch) -> str:
         "to that axis" if places else f"{size}: print the picture's shape where it is read, HWC or CHW, grey or colour"
     )
     return (
-        f"the second holds {size} values along dim {axis}, as for channels, where the first has {actual}; {where} "
-        f"{step}"
+        f"the second holds {size} values along dim {axis}, where the first has {actual}: if they are for its channels, "
+        f"{where} {step}"
     )
 
 
@@ -388,7 +420,8 @@ def _row_text(mismatch: OperandMismatch) -> str:
         else f"{name}.reshape(-1, 1)"
     )
     return (
-        f"the second holds a value for each of the {mismatch.shape[0]} rows: make it a column, {code}, or keepdims=True"
+        f"if the second holds a value for each of the {mismatch.shape[0]} rows, make it a column, {code}, or keep that "
+        f"axis where it is made, {KEEP_AXIS.get(mismatch.message.framework or '', 'keepdims=True')}"
     )
 
 
@@ -404,8 +437,8 @@ def _last_axes_text(mismatch: OperandMismatch) -> str:
     count = abs(len(mismatch.shape) - len(mismatch.other))
     which = "first" if len(mismatch.shape) < len(mismatch.other) else "second"
     return (
-        f"the dims agree from the left, and a broadcast aligns them from the right: give the {which} {count} more "
-        f"dims of 1, x[..., {', '.join(['None'] * count)}], or insert them where the dim that it lacks is"
+        f"the dims agree from the left, and a broadcast aligns them from the right: if the same axes are meant, give "
+        f"the {which} {count} more dims of 1, x[..., {', '.join(['None'] * count)}]"
     )
 
 
@@ -441,10 +474,11 @@ def _interpolated_text(mismatch: OperandMismatch) -> str:
 
 
 def _are_pictures(mismatch: OperandMismatch) -> bool:
-    """Return whether two matrices may be grey pictures: all sides are large, and no side occurs in both."""
-    sizes = numeric_sizes(mismatch.shape), numeric_sizes(mismatch.other)
-    is_large = all(len(each) == 2 and min(each) >= MIN_BORDERED for each in sizes)
-    return is_large and not {*sizes[0]} & {*sizes[1]} and mismatch.message.framework == "numpy"
+    """Return whether two arrays may be pictures: their sides are large, no side occurs in both, the channels agree."""
+    shape, other = numeric_sizes(mismatch.shape), numeric_sizes(mismatch.other)
+    channels = {shape[2:], other[2:]}
+    is_large = min((*shape[:2], *other[:2]), default=0) >= MIN_BORDERED and not {*shape[:2]} & {*other[:2]}
+    return is_large and channels in ({()}, {(1,)}, {(3,)}, {(4,)}) and mismatch.message.framework == "numpy"
 
 
 BROADCAST_STEPS = (
@@ -481,8 +515,8 @@ BROADCAST_STEPS = (
     OperandStep(
         lambda mismatch: _is_tensorflow(mismatch) and [axis for axis, *_ in mismatch.differences] == [0],
         lambda mismatch: (
-            f"the batches differ, {mismatch.shape[0]} and {mismatch.other[0]}: find the Reshape or Flatten that "
-            "changes the batch, a batch size that is fixed, or a smaller last batch: dataset.batch(n, "
+            f"dim 0, most often the batch, is {mismatch.shape[0]} and {mismatch.other[0]}: find the Reshape or Flatten "
+            "that changes it, or a batch size that is fixed; for a smaller last batch, dataset.batch(n, "
             "drop_remainder=True)"
         ),
         is_final=True,
@@ -527,18 +561,19 @@ BROADCAST_STEPS = (
             and len(mismatch.shape) == 2
             and mismatch.shape == mismatch.other[::-1] != mismatch.shape[::-1]
         ),
-        "transpose one of them, a.T, or write a @ b if the product of matrices is meant: * is element by element",
+        "if both mean the same rows, transpose one, a.T; if the product of matrices is meant, write a @ b",
     ),
     OperandStep(
         _is_axis_missing,
         lambda mismatch: (
-            f"an axis is missing or transposed on one side: {mismatch.shape[1]} is last in one, first in the other"
+            f"{mismatch.shape[1]} is last in one and first in the other: if both mean the same axis, transpose one, or "
+            "insert the axis that it lacks"
         ),
     ),
     OperandStep(lambda mismatch: _membership_text(mismatch) != "", _membership_text),
     OperandStep(_is_interpolated, _interpolated_text),
     OperandStep(
-        lambda mismatch: len(mismatch.differences) == 2 == len(mismatch.shape) and _are_pictures(mismatch),
+        lambda mismatch: len(mismatch.differences) == 2 and _are_pictures(mismatch),
         lambda mismatch: (
             f"{print_step(mismatch.message, 'a.shape, b.shape')}: one is {format_sizes(mismatch.shape)}, the other "
             f"{format_sizes(mismatch.other)}; if these are pictures, give both one size: set the size that the program "
@@ -558,10 +593,10 @@ BROADCAST_STEPS = (
     OperandStep(
         _are_maps_rounded,
         lambda mismatch: (
-            f"{MULTIPLES}; or crop the larger map to the smaller one"
+            f"{MULTIPLES}; or crop the larger to the smaller"
             if (mismatch.axis or 0) > 1 or len(mismatch.differences) > 1
-            else "sizes this close differ by a border: make the sides multiples of the network's strides, or find the "
-            "layer without padding or with an even kernel"
+            else "if these are outputs of convolutions, sizes this close differ by a border: find the layer without "
+            "padding or with an even kernel, or make the sides multiples of the network's strides"
         ),
     ),
     OperandStep(_is_channel_constant, _channel_text),
@@ -577,7 +612,7 @@ BROADCAST_STEPS = (
             len(mismatch.shape) > 2
             and (mismatch.shape[1:] == mismatch.other[:-1] or mismatch.other[1:] == mismatch.shape[:-1])
         ),
-        lambda mismatch: "the dims of the {} are one axis further right: insert a last axis, x[..., None]".format(
+        lambda mismatch: "the {} may lack its last axis, as its dims are one further right: x[..., None]".format(
             "first" if mismatch.shape[1:] == mismatch.other[:-1] else "second"
         ),
     ),
@@ -618,8 +653,8 @@ BROADCAST_STEPS = (
             TOKEN_WORDS.search(mismatch.words) is not None and (mismatch.axis is None or mismatch.axis > 0)
         ),
         (
-            "build the mask for the length of the keys, past and new tokens together: print both shapes where "
-            "they are made"
+            "if one of them is a mask, build it for the length of the keys, past and new tokens together: print both "
+            "shapes where they are made"
         ),
         is_supported=False,
     ),
@@ -630,9 +665,8 @@ BROADCAST_STEPS = (
             and bool(mismatch.sizes)
         ),
         lambda mismatch: (
-            "take the text encoder, the model and the adapters of one family: {} is the width of {}, {} of {}".format(
-                *(part for size in mismatch.sizes or () for part in (size, MODELS_BY_WIDTH[size]))
-            )
+            "if these are widths of text encoders, {} is that of {}, {} of {}: take encoder, model and adapters of one "
+            "family".format(*(part for size in mismatch.sizes or () for part in (size, MODELS_BY_WIDTH[size])))
         ),
     ),
     OperandStep(
@@ -646,14 +680,14 @@ BROADCAST_STEPS = (
     ),
     OperandStep(
         lambda mismatch: STATISTICS_LINE.search(mismatch.line) is not None,
-        "give mean and std one value for each channel of the data: print their lengths and x.shape",
+        "if mean or std is one of the two, give it one value for each channel: print their lengths and x.shape",
         is_supported=False,
     ),
     OperandStep(
         lambda mismatch: len(mismatch.shape) == len(mismatch.other) == 1,
         lambda mismatch: (
-            f"find what made the lengths {mismatch.shape[0]} and {mismatch.other[0]}: a filter, dropna or a slice of "
-            "only one of them"
+            f"find what made the lengths {mismatch.shape[0]} and {mismatch.other[0]}, as a filter, dropna or a slice "
+            "of only one of them"
         ),
         is_supported=False,
     ),
@@ -665,11 +699,11 @@ BROADCAST_STEPS = (
             and size_product(mismatch.shape) != mismatch.other[0]
         ),
         lambda mismatch: (
-            f"take both from the same rows: the table has {mismatch.shape[0]} rows of {mismatch.shape[1]}, the vector "
-            f"{mismatch.other[0]} items"
+            f"the table has {mismatch.shape[0]} rows of {mismatch.shape[1]}, the vector {mismatch.other[0]} items: if "
+            "it holds one for each row, take both from the same rows"
         ),
     ),
-    OperandStep(lambda mismatch: mismatch.message.framework in MODEL_FILE_FRAMEWORKS, EXPORTED),
+    OperandStep(lambda mismatch: mismatch.message.framework in ONNX_FRAMEWORKS, EXPORTED),
     OperandStep(_always, _print_text, is_supported=False),
 )
 """The steps for the operands of a broadcast, those with a single possible cause first."""
@@ -760,8 +794,8 @@ def _skip_text(_mismatch: OperandMismatch) -> str:
 
 def _collate_text(mismatch: OperandMismatch) -> str:
     return (
-        f"dim {mismatch.axis} of pictures in a batch is a side: resize, crop or pad all to one size in the dataset, or "
-        "take batch_size=1"
+        f"if these are pictures of a batch, dim {mismatch.axis} is a side: resize, crop or pad all to one size in the "
+        "dataset, or take batch_size=1"
     )
 
 
@@ -789,7 +823,7 @@ CONCAT_STEPS = (
     ),
     OperandStep(
         _are_maps_rounded,
-        f"{MULTIPLES}; or resize the one map before: F.interpolate(x, size=skip.shape[2:])",
+        lambda mismatch: MULTIPLES + RESIZED_MAPS.get(mismatch.message.framework or "", ""),
     ),
     OperandStep(
         _is_batch,
@@ -804,14 +838,19 @@ CONCAT_STEPS = (
             and [axis for axis, *_ in mismatch.differences] == [0, 1]
             and mismatch.message.axes == (0,)
         ),
-        lambda mismatch: f"give both the same columns: {mismatch.shape[1]} and {mismatch.other[1]}",
+        lambda mismatch: (
+            f"joined along axis 0, both need the same columns, and have {mismatch.shape[1]} and {mismatch.other[1]}"
+        ),
     ),
     OperandStep(
         lambda mismatch: (
             len(mismatch.shape) == 3 and len(mismatch.differences) == 2 and mismatch.differences[0][0] == 0
         ),
-        lambda mismatch: "take both for the same rows: their first dims are {} and {}".format(
-            *mismatch.differences[0][1:]
+        lambda mismatch: (
+            f"{print_step(mismatch.message, '[t.shape for t in the list]')}: "
+            "their first dims, {} and {}, must be equal: take both for the same rows".format(
+                *mismatch.differences[0][1:]
+            )
         ),
     ),
     OperandStep(
@@ -834,7 +873,7 @@ CONCAT_STEPS = (
             and abs(mismatch.sizes[0] - mismatch.sizes[1]) == 1
             and _concat_axis(mismatch) == 1
         ),
-        f"if these are maps: {MULTIPLES}",
+        MULTIPLES,
         is_supported=False,
     ),
     OperandStep(
@@ -868,6 +907,23 @@ CONCAT_STEPS = (
 )
 
 
+def _remapped_letter(mismatch: OperandMismatch) -> str:
+    """Return the letter of the axis that differs in the remapped shapes of an einsum, or an empty string.
+
+    PyTorch puts the axes of the result first, then the summed ones in alphabetical order.
+    """
+    equation, lists = EQUATION.search(mismatch.line), REMAPPED.findall(mismatch.message.quote)
+    if equation is None or len(lists) != 2:
+        return ""
+    inputs, result = equation[1].replace(" ", ""), equation[2].replace(" ", "")
+    letters = [*result, *sorted({*inputs} - {*result, ","})]
+    pairs = [*zip(*(each.split(", ") for each in lists), strict=False)]
+    differing = [
+        letter for letter, (one, two) in zip(letters, pairs, strict=False) if one != two and "1" not in (one, two)
+    ]
+    return differing[0] if len(differing) == 1 and len(letters) == len(pairs) else ""
+
+
 def _einsum_text(mismatch: OperandMismatch) -> str:
     if mismatch.message.cause == "ranks-differ" and mismatch.message.pair is not None:
         actual, named = mismatch.message.pair
@@ -879,22 +935,33 @@ def _einsum_text(mismatch: OperandMismatch) -> str:
     sizes = mismatch.sizes
     if sizes is None:
         return print_step(mismatch.message, "the shape of each operand")
+    shown = print_step(mismatch.message, "the shape of each operand")
+    names = mismatch.message.failing_line.operands if mismatch.message.failing_line else ()
+    one, two = names if len(names) == 2 else ("one operand", "another")
     if match is None:
-        shown = print_step(mismatch.message, "the shape of each operand")
-        return f"{shown}: one axis has {sizes[0]} in one operand and {sizes[1]} in another"
-    return (
-        f"{print_step(mismatch.message, 'the shape of each operand')}: axis {match[1]} has {sizes[0]} in operand "
-        f"{match[2]} and {sizes[1]} in an earlier one"
-    )
+        letter = _remapped_letter(mismatch)
+        axis = f"axis {letter}" if letter else "one axis"
+        first, second = (one, two) if letter else ("one operand", "another")
+        return (
+            f"{shown}: {axis} is {sizes[0]} in {first} and {sizes[1]} in {second}; give it one size, or let the "
+            "equation name the axes in the order in which the operands have them"
+        )
+    if match[2] == "1" and len(names) == 2:
+        return (
+            f"{shown}: axis {match[1]} is {sizes[1]} in {one} and {sizes[0]} in {two}; find which of the two is wrong, "
+            "as a setting, or a file of another version, and make or cut it to the size of the other"
+        )
+    return f"{shown}: axis {match[1]} is {sizes[0]} in operand {match[2]} and {sizes[1]} in an earlier one"
 
 
 EINSUM_STEPS = (
     OperandStep(_always, _einsum_text, is_supported=False),
     OperandStep(
-        lambda mismatch: mismatch.sizes is not None and mismatch.message.cause != "ranks-differ",
+        lambda mismatch: mismatch.sizes is not None and mismatch.message.cause != "ranks-differ" and not mismatch.line,
         lambda mismatch: (
-            "one of the two comes from the data, the other from a setting or a parameter that was built before: "
-            "set that to {} or {}, whichever the data has".format(*(mismatch.sizes or ()))
+            "find the lines or settings that make {} and {}: a parameter may have been built for other data".format(
+                *(mismatch.sizes or ())
+            )
         ),
         is_supported=False,
     ),
@@ -918,7 +985,7 @@ def _batch_text(mismatch: OperandMismatch) -> str:
             "for one of the two; an attention option or an extension that replaces it may do this: switch it off"
         )
     return (
-        f"{text}; one was made for another batch, as for one before a smaller last batch: make it for this one, or "
+        f"{text}; if one was made for another batch, as before a smaller last one, make it for this one, or take "
         "drop_last=True"
     )
 
@@ -940,11 +1007,12 @@ STEPS: Mapping[str, tuple[OperandStep, ...]] = {
         OperandStep(
             lambda mismatch: mismatch.message.cause == "dims-differ",
             lambda mismatch: (
-                "make the paired dims equal before that line: a dim of 1 is not broadcast here, x.repeat or "
-                "broadcast_to"
+                f"{print_step(mismatch.message, 'a.shape, b.shape')}: paired dims must be equal, and a dim of 1 is not "
+                "broadcast here: repeat it, x.repeat or broadcast_to, or find the line that makes it 1"
                 if any(1 in row[1:] for row in mismatch.differences)
-                else f"{print_step(mismatch.message, 'a.shape, b.shape')}: paired dims must be equal; repeat the "
-                "shared side, as k.repeat_interleave(n, dim), or find the line that makes the wrong one"
+                else f"{print_step(mismatch.message, 'a.shape, b.shape')}: paired dims must be equal; if one side is "
+                f"shared, repeat it{REPEATS.get(mismatch.message.framework or '', '')}, otherwise find the line that "
+                "makes the wrong one"
             ),
         ),
     ),

@@ -62,8 +62,9 @@ PHRASES = (
     Phrase("only supports at least 2d", "insert the missing dim, x[None], so that each row is a point"),
     Phrase(
         "index",
-        "indices count from 0, so a size of {2} has no {0}: subtract 1 if yours count from 1, or print the largest "
-        "one, and make that axis, or num_embeddings, larger",
+        "print the largest index and the shape before that line: a size of {2} has 0 to {2} - 1, so no {0}; if yours "
+        "count from 1, subtract 1; if they are ids of words or classes, build the layer for the largest plus 1, as "
+        "vocab_size, num_embeddings or num_classes",
         r"index (-?\d+) is out of bounds for (dimension|axis) \d+ with size (\d+)",
     ),
     Phrase(
@@ -174,10 +175,17 @@ PHRASES = (
     ),
     Phrase(
         "shape of passed values",
-        "name each column once: there are {1} columns and {3} names",
-        r"is \((\d+), (\d+)\), indices imply \((\1), (\d+)\)",
+        "print the index of each table before that line: if labels occur twice, joining side by side multiplies rows; "
+        "make them unique, df[~df.index.duplicated()], or reset_index(drop=True) on all",
+        r"concat",
     ),
-    Phrase("shape of passed values", "give a label for each row: the data has {0} rows", r"is \((\d+)"),
+    Phrase(
+        "shape of passed values",
+        "print the shape of the data, len(index) and len(columns) before that line: the data has {0},{1}, its labels "
+        "are for {2},{3}; pandas before 1.0 prints (columns, rows), later ones (rows, columns)",
+        r"is \((\d+), (\d+)\), indices imply \((\d+), (\d+)\)",
+    ),
+    Phrase("shape of passed values", "print the shape of the data, len(index) and len(columns) before that line"),
     Phrase(
         "columns must be same length as key",
         "give as many columns as names: print(values.shape); for str.split(..., expand=True), n=k limits them",
@@ -233,6 +241,11 @@ PHRASES = (
     ),
     Phrase("blocks must be 2-d", "give hstack one list: hstack([a, b])", r"stack\((?!\[|\()"),
     Phrase("blocks must be 2-d", "give each block two dims: print their shapes; x.reshape(-1, 1) is a column"),
+    Phrase(
+        "do not add up to same value",
+        "print the shape and the chunks of both before that line: along one axis, their chunks have different sums; "
+        "give both one length there, and then the same chunks, x.rechunk(y.chunks)",
+    ),
     Phrase("chunks do not align", "give both the same chunks: x.rechunk(y.chunks), or dask.array.unify_chunks"),
     Phrase("must be >= 16", "take blocks of 16 or more in each dim for tl.dot, and mask or pad what is smaller"),
     Phrase(

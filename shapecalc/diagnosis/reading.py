@@ -39,7 +39,7 @@ LOSS_SUBJECT = "loss and its targets"
 """The subject of a message about predictions and targets."""
 MASK_SUBJECT = "mask of other dims than its tensor"
 """The subject of a message about a boolean mask or an index with other dims than its tensor."""
-WEIGHTS_SUBJECT = "weights of another model"
+WEIGHTS_SUBJECT = "weights that do not fit the model"
 """The subject of a message about weights with other shapes than the model."""
 UNKNOWN_MESSAGE = "message that is not known"
 """The subject of a message if only the program that prints it is known."""
@@ -288,6 +288,8 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
     line = context.find_call(before, op, message.target) or context.find_call(after, op, message.target)
     stated = next(context.find_printed_shapes(match, cleaned, line.tensor), None) if line and line.tensor else None
     failing_line = context.find_failing_line(match, cleaned)
+    if line and failing_line and failing_line.file is None and line.function not in failing_line.text:
+        failing_line = None  # the last line of a listing is not the call that failed
     message = replace(message, line=line, failing_line=failing_line, nearby_text=before, printed_shape=stated)
     message = _add_printed_shape(message, [*context.find_printed_shapes(match, cleaned)])
     if message.input is None and framework == "openvino":

@@ -18,7 +18,7 @@ from shapecalc.reasoning.answers import answer_chain
 
 MAX_SOURCE_CHARS = 1 << 22
 """The maximum length of the source code in characters."""
-WRITTEN = re.compile(r"write (-?\d+(?:,-?\d+)*)(?=:|$)")
+WRITTEN = re.compile(r"write (-?\d+(?:,-?\d+)*)(?=:| if |$)")
 """A fix that writes a target, such as `write 2,-1: ...`."""
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 LITERAL = re.compile(r"-?\d+")

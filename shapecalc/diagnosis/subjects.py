@@ -8,7 +8,7 @@ from math import prod
 
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.causes import CAUSES
-from shapecalc.diagnosis.evidence import failing_code, format_insertion, print_step
+from shapecalc.diagnosis.evidence import ONNX_FRAMEWORKS, PRINT_DETAILS, failing_code, format_insertion, print_step
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, find_dim_mismatches, iter_declaration_findings
 from shapecalc.diagnosis.known_sizes import DETECTOR_SIDES, PICTURE_SIDES, POSE_SIZES
@@ -32,17 +32,19 @@ from shapecalc.diagnosis.suggestions import (
     unequal_axes,
 )
 from shapecalc.diagnosis.weight_steps import DROP_STEP, iter_weight_steps
-from shapecalc.reasoning.figures import LABEL_WORDS, Explanation
+from shapecalc.reasoning.figures import LABEL_WORDS, LATENT_MODELS, PIXELS_PER_LATENT, TOKEN_POSITIONS, Explanation
 
+PROFILE_RANGE = re.compile(
+    r"at index (\d+), maximum dimension in profile is (\d+), minimum dimension in profile is (\d+), but supplied "
+    r"dimension is (\d+)"
+)
+"""The range of an engine's optimization profile in a message of TensorRT."""
 MODEL_FILE = "FILE.onnx"
 FREE_BATCH_COMMAND = f"shapecalc model {MODEL_FILE} --fix -o fixed.onnx"
 """The command that replaces a fixed batch size in a model with a symbol."""
-MODEL_FILE_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
-"""The frameworks that may run an ONNX file with declared shapes."""
 MAX_FIXES = 2
 MAX_ASSUMPTIONS = 1
 """The maximum number of assumptions of an explanation with strong evidence, which may precede other advice."""
-PRINT_DETAILS = "print([(d['name'], d['shape']) for d in interpreter.get_input_details()]) and x.shape"
 TORCH_TENSORRT = re.compile(r"(?i)torch.tensorrt")
 TORCH_TENSORRT_REMEDY = (
     "print(x.shape) before the call, and compare it with the shapes given to torch_tensorrt.compile(inputs=[...]): an "
@@ -55,11 +57,12 @@ CHANNELS = (1, 3, 4)
 MIN_SIDE = 16
 """The minimum height and width of an image."""
 KINDS_BY_SUBJECT = {
-    DECLARED_INPUT: ("channels", "text-ratio", "multiple"),
+    DECLARED_INPUT: ("channels", "text-ratio", "multiple", "digits"),
     LOSS_SUBJECT: ("loss-batch", "classes", "one-more"),
     MASK_SUBJECT: ("squares", "one-more", "difference", "empty"),
-    WEIGHTS_SUBJECT: ("squares", "one-more"),
-    UNKNOWN_MESSAGE: ("text-ratio", "multiple", "squares"),
+    WEIGHTS_SUBJECT: ("squares", "maps", "one-more", "digits"),
+    UNKNOWN_MESSAGE: ("text-ratio", "multiple", "squares", "digits"),
+    "bytes of a model's input": (),
 }
 """The kinds of explanations that are accepted for each subject."""
 OTHER_KINDS = ("ratio", "text-ratio", "multiple", "maps", "squares", "one-more", "empty")
@@ -123,7 +126,9 @@ CLASS_NUMBERS_REMEDY = (
 )
 LAST_DIM = re.compile(r"(\d+)\)")
 """The last dim of a printed tuple."""
-UNCOUNTABLE_SUBJECTS = ("memory", "storage", "weights", "two", "blocks", "chunks")
+UNCOUNTABLE_SUBJECTS = (
+    *("memory", "storage", "weights", "two", "blocks", "chunks", "bytes", "labels", "values", "placeholders", "sizes"),
+)
 """The first words of subjects that take no indefinite article."""
 
 
@@ -156,12 +161,23 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     steps = [(phrase, None)] if phrase else [*_iter_subject_steps(message, subject)]
     if changes and message.framework == "keras" and subject != LOSS_SUBJECT:
         steps = []
-    strong = [(found.advice, None) for found in explanations[:1] if found.assumptions <= MAX_ASSUMPTIONS]
-    weak = [(f"if that is it: {found.advice}", None) for found in explanations[:1] if not strong]
-    own = (subject == WEIGHTS_SUBJECT and bool(steps)) or bool(phrase)
-    ordered = [*changes, *steps, *strong] if own else [*changes, *strong, *steps, *weak]
+    advice = [(word_as_condition(explanations), None)] if explanations else []
+    is_strong = bool(explanations) and explanations[0].assumptions <= MAX_ASSUMPTIONS
+    strong, weak = (advice, []) if is_strong else ([], advice)
+    if subject == WEIGHTS_SUBJECT and steps:
+        ordered = [*steps[:1], *strong, *steps[1:]]
+    else:
+        ordered = [*changes, *steps, *strong] if phrase else [*changes, *strong, *steps, *weak]
     fixes = tuple(dict(ordered).items())[:MAX_FIXES]
     return Advice(summary, tuple(iter_declaration_findings(message)), fixes, None, None, explanations)
+
+
+def word_as_condition(explanations: tuple[Explanation, ...]) -> str:
+    """Return the advice of the first explanation, worded as a condition unless it only prints."""
+    advice = explanations[0].advice
+    if advice.startswith("print"):
+        return advice
+    return f"if {'that is it' if len(explanations) == 1 else 'it is the first'}: {advice}"
 
 
 def _shape_changes(message: ParsedMessage, subject: str) -> list[tuple[str, str | None]]:
@@ -229,12 +245,36 @@ def _iter_subject_steps(message: ParsedMessage, subject: str) -> Iterator[tuple[
         steps = [*iter_weight_steps(message)]
     else:
         by_subject = {LOSS_SUBJECT: _loss_remedy, MASK_SUBJECT: _mask_remedy}
-        steps = [by_subject[subject](message, shape, declared)] if subject in by_subject else []
+        steps = [by_subject[subject](message, shape, declared)] if subject in by_subject else [_profile_remedy(message)]
     general = REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].first_step)
     steps = [*filter(None, steps)]
     if not steps or steps == [DROP_STEP]:
         steps = [general, *steps]
     yield from ((step, None) for step in steps)
+
+
+def _profile_remedy(message: ParsedMessage) -> str:
+    """Return the remedy for a size outside of the range of an engine, or an empty string."""
+    match = PROFILE_RANGE.search(message.text)
+    if match is None:
+        return ""
+    axis, largest, smallest, actual = map(int, match.groups())
+    span = str(largest) if largest == smallest else f"{smallest} to {largest}"
+    prompt, latent = TOKEN_POSITIONS[0], PIXELS_PER_LATENT
+    text = f"dim {axis} is {actual}, and the engine was built for {span} there"
+    if actual % prompt == 0 == largest % prompt:
+        text += (
+            f"; {actual} = {actual // prompt}*{prompt}, so it may be a prompt of {actual // prompt} pieces: shorten it"
+        )
+        text += f" to {largest // prompt}"
+    elif len(message.input or ()) == 4 and (message.input or ())[1] in LATENT_MODELS and axis > 1:
+        text += f"; if it is a latent, that is a side of {actual * latent} pixels, where {largest * latent} is possible"
+    else:
+        text += ": give it such a size"
+    return (
+        f"{text}, or build the engine again for {actual}, after the old one is deleted if the program keeps it: "
+        "--maxShapes, or the height, width, batch and prompt in its settings"
+    )
 
 
 def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
@@ -270,24 +310,29 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
         return CLASS_NUMBERS_REMEDY
     if len(shape) == len(declared) == 4 and unequal_axes(shape, declared) == [1] and declared[1] in (3, 4):
         return (
-            f"the targets have {declared[1]} channels, as a mask that was read in colour: convert it to one channel, "
-            f"mask.convert('L'), or to the {shape[1]} classes of the predictions"
+            f"the targets have {declared[1]} channels: if they are a mask that was read in colour, convert it to one "
+            f"channel, mask.convert('L'), or to the {shape[1]} classes of the predictions"
         )
     if len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
-        return _classes_remedy(shape, declared)
+        return _classes_remedy(message.framework, shape, declared)
     if not LABEL_WORDS.search(f"{message.quote} {message.nearby_text}"):
         return "print both shapes before that line; in Keras they are most often the predictions and the targets"
     return ""
 
 
-def _classes_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
+def _classes_remedy(framework: str | None, shape: PrintedSizes, declared: PrintedSizes) -> str:
     """Return the remedy for predictions and targets that differ in dim 1 only."""
     given, wanted = numeric_sizes((shape[1], declared[1])) or (0, 0)
-    text = f"build the model for the {declared[1]} classes of the labels"
+    text = f"if dim 1 counts classes, build the model for the {declared[1]} of the labels"
+    if framework in ("keras", "tensorflow"):
+        return (
+            f"{text}, Dense({declared[1]}) as the last layer, or find why the labels have {declared[1]}: with folders "
+            "as classes, print(generator.class_indices) or dataset.class_names"
+        )
     if len(shape) == 2 and abs(given - wanted) > 1:
         return (
-            f"{text}, if dim 1 of the output is to hold a score for each class; if it is a code or an embedding of "
-            f"{given}, this loss does not take it: add a layer of {wanted} outputs after it, or take a loss on pairs"
+            f"{text}; if it is a code or an embedding of {given}, this loss does not take it: add a layer of {wanted} "
+            "outputs after it, or take a loss on pairs"
         )
     return f"{text}, or map the labels to {shape[1]} classes"
 
@@ -335,7 +380,7 @@ def _declared_input_remedy(message: ParsedMessage) -> tuple[str, str | None]:
         if text:
             remedy = text
             break
-    if message.framework in MODEL_FILE_FRAMEWORKS:
+    if message.framework in ONNX_FRAMEWORKS:
         is_batch = unequal_axes(shape, declared) == [0] or _is_batch_mismatch(mismatches)
         command = FREE_BATCH_COMMAND if is_batch else FREE_BATCH_COMMAND.partition(" --")[0]
         remedy += f", or free the batch in the file: {command}" if is_batch else f"; what it declares: {command}"
@@ -377,7 +422,7 @@ def _iter_declared_remedies(
         )
     if framework == "keras" and (message.operands or len(shape) > 1):
         yield _keras_input_remedy(shape, declared)
-    if framework in MODEL_FILE_FRAMEWORKS and unequal_axes(shape, declared) == [0] and shape and declared[0] == 1:
+    if framework in ONNX_FRAMEWORKS and unequal_axes(shape, declared) == [0] and shape and declared[0] == 1:
         yield f"the model takes one sample at a time: run the {shape[0]} one by one, or export it with a dynamic batch"
     if framework == "coreml" and shape and not declared:
         yield "print the shapes that the model takes, model.get_spec().description.input, and give it one of them"
@@ -465,7 +510,8 @@ def _keras_input_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
     """
     has_batch = not declared or declared[:1] == ("?",)
     given, wanted = (shape[1:], declared[1:]) if has_batch else (shape, declared)
-    axes = unequal_axes(given, wanted) if len(given) == len(wanted) == 3 else []
+    sides = numeric_sizes((*given[:2], *wanted[:2]))
+    axes = unequal_axes(given, wanted) if len(given) == len(wanted) == 3 and min(sides, default=0) >= MIN_SIDE else []
     build = f"build the model for its data, Input(shape={_format_sample_shape(given)})"
     if axes and {*axes} <= {0, 1} and wanted[2:] in ((1,), (3,), (4,)) and "?" not in wanted:
         return f"resize the pictures to {wanted[0]}x{wanted[1]}, target_size=({wanted[0]}, {wanted[1]}), or {build}"

@@ -23,6 +23,7 @@ from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.text import rank_text
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, known_size_product, sizes_to_dims
+from shapecalc.reasoning.figures import LATENT_MODELS, PIXELS_PER_LATENT
 from shapecalc.reasoning.fixing import Fix, find_differing_dims, find_nearest_divisors
 from shapecalc.reasoning.operand_mismatch import (
     MIN_FLATTENED,
@@ -86,7 +87,10 @@ def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
         and other[0] // sizes[1] >= MIN_FLATTENED
     ):
         rows = format_sizes((count // other[0], other[0]))
-        yield Fix("input", rows, f"flatten each sample before the layer, x.flatten(1), to {rows}")
+        sample = f"{other[0] // sizes[1]}x{sizes[1]}"
+        yield Fix(
+            "input", rows, f"if x is a batch of {count // other[0]} of {sample}, x.flatten(1) before the layer: {rows}"
+        )
     elif message.op in (RESHAPE.name, SHUFFLE.name) and len(target) > 1 and count > 0 and known_size_product(target):
         strategies = () if -1 in target else (_iter_batch_fixes, _iter_computed_size_fixes, _iter_single_size_fixes)
         targets = next(filter(None, ([*strategy(message, count, target)] for strategy in strategies)), [])
@@ -127,10 +131,10 @@ def _iter_batch_fixes(message: ParsedMessage, count: int, target: NumericSizes) 
     if not remainder and not is_image and not is_square and is_batch and message.input is None and prod(sample) > 1:
         yield (
             (-1, *sample),
-            f"right for every batch: the input holds {samples} times {format_sizes(sample)}, not {first}",
+            f"the input holds {samples} times {format_sizes(sample)}, not {first}",
         )
     if first > 1 < times and (times == message.input[0] if message.input is not None else not is_named):
-        yield (-1, *target), f"the input holds {times} of these, so a batch is missing in front"
+        yield (-1, *target), f"the input holds {times} of these"
 
 
 def _iter_computed_size_fixes(
@@ -180,9 +184,14 @@ def _iter_pattern_fixes(message: ParsedMessage, shape: NumericSizes, actual: int
         return
     up, down = actual + -actual % divisor, actual - actual % divisor
     padded = format_sizes([up if dim == actual else dim for dim in shape])
-    yield Fix(
-        "input", padded, f"pad that axis from {actual} to {up}, the next multiple of {divisor}, or cut it to {down}"
+    pixels = PIXELS_PER_LATENT
+    latent = (
+        f"; if it is a latent, give a picture with a side of {down * pixels} or {up * pixels}, not {actual * pixels}"
+        if len(shape) == 4 and shape[1] in LATENT_MODELS and actual in shape[2:]
+        else ""
     )
+    text = f"pad that axis from {actual} to {up}, the next multiple of {divisor}, or cut it to {down}{latent}"
+    yield Fix("input", padded, text)
     lengths = re.findall(r"'(\w+)': (\d{1,18})", message.quote)
     names = [name for name, size in lengths if int(size) == divisor]
     for size in sorted(find_nearest_divisors(actual, divisor), key=lambda size: abs(size - divisor)) if names else ():

@@ -15,7 +15,10 @@ from shapecalc.diagnosis.match import format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage
 from shapecalc.diagnosis.suggestions import numeric_sizes, unequal_axes
 
-WEIGHT_NAME = re.compile(r"size mismatch for ([\w.]+)")
+WEIGHT_NAME = re.compile(r"(?:size mismatch for |tensor ')([\w.]+)")
+"""The name of a weight in a message of PyTorch or llama.cpp."""
+KEY_WEIGHT = re.compile(r"attn_[kv]\b")
+"""The name of the projection to keys or values in a GGUF file (the naming of llama.cpp)."""
 POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias|ids)|wpe|relative_position")
 VOCABULARY_WEIGHT = re.compile(r"(?i)(?:tok|word|tgt|src|text)\w*_?emb|lm_head|shared\.|wte|vocab|lut\.|logit\.")
 EMBEDDING_WEIGHT = re.compile(r"(?i)emb(?:ed(?:ding)?s?)?\w*\.weight$")
@@ -81,11 +84,13 @@ def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
     match = WEIGHT_NAME.search(message.quote)
     name = match[1] if match else ""
     saved, built = numeric_sizes(message.input), numeric_sizes((message.operands or ((),))[0])
+    if message.framework == "llama.cpp" and {*saved[len(built) :]} <= {1}:
+        saved = saved[: len(built)]  # it prints the saved shape with trailing dims of 1
     weights = Weights(name, saved, built, len({*names}), message.framework or "")
     one, two = weights.sizes
     values = {"one": one, "two": two, "count": weights.count, "layer": weights.layer, "name": name}
-    values |= {"side": _axis_noun(weights), "moved": format_sizes((*saved[2:], *saved[1::-1]))}
-    values |= {"saved": format_sizes(saved)}
+    values |= {"axis": (weights.axes or [0])[0], "moved": format_sizes((*saved[2:], *saved[1::-1]))}
+    values |= {"saved": format_sizes(saved), "times": two // one if one and two % one == 0 else 0}
     values |= {"one_model": VOCABULARIES.get(one, ""), "two_model": VOCABULARIES.get(two, "")}
     values |= {"shape": ", ".join(map(str, built))}
     row = next((row for row in STEPS if row.applies(weights)), None)
@@ -93,15 +98,6 @@ def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
         yield row.text.format(**values)
     if weights.framework == "torch":
         yield DROP_STEP
-
-
-def _axis_noun(weights: Weights) -> str:
-    """Return a noun for the first differing axis of a weight, such as `outputs`."""
-    axes = weights.axes
-    axis = axes[0] if axes else 0
-    if weights.framework in (*FLAX, "tensorflow", "keras") and len(weights.saved) > 1:
-        return "outputs" if axis == len(weights.saved) - 1 else "inputs"
-    return "outputs" if axis == 0 else "inputs" if axis == 1 else "positions of its kernel"
 
 
 def _has_kernel_last(weights: Weights) -> bool:
@@ -156,6 +152,22 @@ def _is_other_block(weights: Weights) -> bool:
 STEPS = (
     WeightStep(
         lambda weights: (
+            KEY_WEIGHT.search(weights.name) is not None
+            and 0 < weights.sizes[0] < weights.sizes[1]
+            and weights.sizes[1] % weights.sizes[0] == 0
+        ),
+        "{two} = {times}*{one}, as with grouped query attention, where {times} query heads share a key head: if so, "
+        "the file lacks attention.head_count_kv, or names another architecture: convert the original model again with "
+        "convert_hf_to_gguf.py of this version, or take another GGUF file of it",
+    ),
+    WeightStep(
+        lambda weights: weights.framework == "llama.cpp" and bool(weights.axes),
+        "{name} has {one} in the file where {two} is expected: update llama.cpp and convert the original model again "
+        "with its convert_hf_to_gguf.py, so that file and loader have one architecture; print the metadata of the "
+        "file, gguf-dump FILE",
+    ),
+    WeightStep(
+        lambda weights: (
             weights.framework in FLAX and weights.saved[:-1] == (1, 1, 1) and weights.built == weights.saved[-1:]
         ),
         "only dims of 1 differ: reshape the saved one, x.reshape({shape}), and those of all such layers, "
@@ -164,9 +176,9 @@ STEPS = (
     ),
     WeightStep(
         _is_class_head,
-        "the last dim of {layer} counts outputs, often classes: {one} in the checkpoint and {two} in the model: leave "
-        "this layer out when you restore, as by --checkpoint_exclude_scopes or exclude=[...], and train it anew; or "
-        "build the model with {one}",
+        "the last dim of {layer}, which may count classes, is {one} in the checkpoint and {two} in the model: if so, "
+        "leave this layer out when you restore, as by --checkpoint_exclude_scopes or exclude=[...], and train it "
+        "anew; or build the model with {one}",
     ),
     WeightStep(
         _is_other_block,
@@ -209,13 +221,13 @@ STEPS = (
     ),
     WeightStep(
         _is_lora_rank,
-        "the adapter was trained with rank {one}, and is loaded into one of rank {two}: build it with r={one}, as its "
-        "adapter_config.json has it",
+        "the adapter was trained with rank {one}, and is loaded into one of rank {two}: build it with {one}, r in "
+        "adapter_config.json of PEFT, ss_network_dim in the metadata of a kohya file",
     ),
     WeightStep(
         lambda weights: "lora_" in weights.name and bool(weights.axes),
-        "the adapter was trained on a model of width {one}, and is loaded into one of {two}: take the base model "
-        "that its adapter_config.json names",
+        "the adapter has {one} where the model takes {two}: take the base model that it was trained on, named in "
+        "adapter_config.json of PEFT, in the metadata of a kohya file",
     ),
     WeightStep(
         lambda weights: _is_vocabulary(weights) and {*weights.sizes} <= {*VOCABULARIES},
@@ -244,8 +256,8 @@ STEPS = (
     ),
     WeightStep(
         lambda weights: weights.count >= MANY_LAYERS and bool(weights.axes),
-        "{count} layers differ, so the model is built with another configuration: take the one that was saved "
-        "with the checkpoint; {layer} has {one} {side} in it, and {two} here",
+        "at least {count} layers differ, so the model is built with another configuration: take the one that was saved "
+        "with the checkpoint; dim {axis} of {layer} is {one} in it, and {two} here",
     ),
     WeightStep(
         lambda weights: (
@@ -265,8 +277,8 @@ STEPS = (
     ),
     WeightStep(
         lambda weights: bool(weights.name and weights.axes),
-        "{layer} has {one} {side} in the checkpoint and {two} in the model: build the model with {one}, by its "
-        "configuration or the version of the code that wrote the checkpoint",
+        "dim {axis} of {layer} is {one} in the checkpoint and {two} in the model: print the setting that makes it, and "
+        "build the model with {one}, or take the version of the code that wrote the checkpoint",
     ),
 )
 """The steps in order of priority; only the first that applies is yielded."""

@@ -60,6 +60,8 @@ MIN_ODD_PART = 9
 """The minimum odd part of a shared factor; a power of two divides most sizes."""
 ONE_HOT_CLASS_COUNTS = (10, 100, 1000)
 """The numbers of classes for which one-hot labels are suggested."""
+MAX_CLASSES = 20
+"""The maximum number of classes that is compared with the number of labels in a batch."""
 AMBIGUOUS_CLASS_COUNTS = frozenset({10, 20, 100, 200, 400, 600, 1000})
 """Class counts that are also common sizes of other axes."""
 KNOWN_CLASS_COUNTS = frozenset(
@@ -93,6 +95,8 @@ FEED_FORWARD_RATIO = 4
 """The usual ratio of the hidden width of a feed-forward block to its input width."""
 TOKEN_POSITIONS = (77, 512, 1024)
 """The maximum numbers of tokens of well-known text models."""
+PIXELS_PER_LATENT = 8
+"""The number of pixels on each side that a latent of these models stands for. Source: their public configurations."""
 LATENT_MODELS = {
     4: "Stable Diffusion 1, 2 and XL",
     16: "Stable Diffusion 3, Flux and Wan 2.1",
@@ -102,6 +106,12 @@ LATENT_MODELS = {
 """Image and video models, by the number of channels of their latents. Source: their public configurations."""
 EXTRA_UNET_INPUTS = {1: "a mask", 4: "another picture", 5: "a mask and a masked picture"}
 """Inputs that are often concatenated twice to a diffusion model's input, by their number of channels."""
+FLUX_INPUTS = {
+    64: "the latent of FLUX.1 dev",
+    128: "the latent and a control picture, as of FLUX.1 Depth and Canny",
+    384: "the latent, a masked picture and its mask, as of FLUX.1 Fill",
+}
+"""The inputs of FLUX models, keyed by the number of features of a patch. Source: their public configurations."""
 UNET_INPUTS = {4: "latents", 5: "latents and depth", 8: "latents of two images", 9: "latents, mask and masked image"}
 """The inputs of diffusion models, by their number of channels."""
 MAX_FACTORED_AREA = 1 << 24
@@ -125,6 +135,8 @@ IMAGE_CHANNEL_ADVICE = {
     ),
 }
 """Description and advice for each pair of an actual and an expected number of image channels."""
+MIN_DIGITS = 3
+"""The minimum number of digits of two numbers of which one is taken for a typing error of the other."""
 MIN_FLAT_SIDE = 28
 """The minimum side of a flattened square image."""
 MIN_PICTURE_SIDE = 16
@@ -161,13 +173,15 @@ TOKEN_WORDS = re.compile(r"(?i)\bmask\b|attention|\btokens?\b|cache")
 FIT_WORDS = re.compile(r"\.fit\(|check_X_y|inconsistent numbers of samples")
 METRIC_WORDS = re.compile(r"(?:_error|_score|_loss|accuracy|report|confusion_matrix)\(")
 LATENT_WORDS = re.compile(r"(?i)diffus|comfy|\bvae\b|webui")
-POSITION_WORDS = re.compile(r"(?i)position|pos_emb|wpe|clip|embedding")
+POSITION_WORDS = re.compile(r"(?i)position|pos_emb|wpe|clip|embedding|token_type|bert")
 CONFUSION_WORDS = re.compile(r"(?i)confus|bincount|miou|fast_hist")
 PICTURE_WORDS = re.compile(r"(?i)im(?:g|age)|picture|frame|photo")
 LEVEL_WORDS = re.compile(r"(?i)upsampl|skip|fpn|unet|decod|feat_|_feat|lateral")
 """Words in code that combines feature maps from several levels of a network."""
 SLICE = re.compile(r"\[[^\[\]:]{0,40}\w:[^\[\]:]{0,40}\w\]")
 """A slice with both bounds, in a line of code."""
+SETTING_VALUE = re.compile(r"\b([A-Za-z_]\w{2,40}) ?= ?(\d{1,5})\b")
+"""A setting in a line of code, with its value."""
 LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
@@ -190,6 +204,8 @@ class MismatchContext(Record):
     """Whether the numbers are lengths of lists or table columns."""
     is_loss: bool = False
     """Whether the numbers are the batch sizes of predictions and of their targets."""
+    is_weight: bool = False
+    """Whether the numbers are sizes of a weight, in its file and in the model."""
     text: str = ""
     """The line of code and the log that surround the error message."""
 
@@ -354,6 +370,11 @@ ODD_LENGTH = "{large} = {small}+1, an odd and an even length"
 HALVED_LENGTH = "would be an odd length that was halved and doubled, or an end that is counted on one side only"
 OFF_BY_ONE_REASONS = (
     OffByOneReason(
+        lambda small, context: context.is_weight and _grid_side(small) == 0,
+        "would be a token, a class or a column that only one side has, such as an unknown word or a background",
+        "find it in the settings or the data with which each of the two was made",
+    ),
+    OffByOneReason(
         _is_square_grid,
         "would be a class token that only one side has",
         "drop it, x[:, 1:], or add it to the {small}",
@@ -372,7 +393,7 @@ OFF_BY_ONE_REASONS = (
     OffByOneReason(
         lambda _, context: context.axis == 0 and not context.is_joined,
         "would be one sample that only one side has: a label that is missing, or an end that is counted twice",
-        "print the length of both at dim 0, and cut the longer to {small}",
+        "find the sample, by the length of both at dim 0, or cut the longer to {small}",
         "{large} = {small}+1, at dim 0",
     ),
     OffByOneReason(
@@ -410,6 +431,19 @@ OFF_BY_ONE_REASONS = (
     ),
 )
 """The reasons for a difference of one, in order of priority; the last one always applies."""
+
+
+def _explain_swapped_digits(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain two sizes that differ by a swap of two adjacent digits."""
+    one, two = str(actual), str(expected)
+    swaps = {f"{one[:at]}{one[at + 1]}{one[at]}{one[at + 2 :]}" for at in range(len(one) - 1)}
+    if len(one) >= MIN_DIGITS and two in swaps and not context.target:
+        yield Candidate(
+            2,
+            f"{actual} and {expected} have the same digits",
+            "would be a number in which two digits were swapped as it was typed",
+            f"look for a literal {actual} or {expected} in the code, and compare it with the data",
+        )
 
 
 def _explain_counted_twice(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -579,6 +613,15 @@ def _explain_channels(actual: int, expected: int, context: MismatchContext) -> I
 def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two feature counts by two well-known encoders, or by a skipped layer."""
     large, small = max(actual, expected), max(1, min(actual, expected))
+    if context.is_features and {actual, expected} <= {*FLUX_INPUTS} and "flux" in context.text.lower():
+        yield Candidate(
+            1,
+            f"{actual} and {expected} features",
+            f"would be {FLUX_INPUTS[actual]}, where a model of {FLUX_INPUTS[expected]} is loaded",
+            f"give it what the {expected} are made of, joined along the features before the first layer, or load the "
+            f"model for {actual}",
+        )
+        return
     if context.is_features and {actual, expected} == RESNET_WIDTHS:
         given, wanted = ("ResNet-18 or 34", "ResNet-50") if actual == small else ("ResNet-50", "ResNet-18 or 34")
         yield Candidate(
@@ -959,6 +1002,23 @@ def _explain_text_ratio(actual: int, expected: int, context: MismatchContext) ->
             return
 
 
+def _explain_joined_setting(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain a number of features as the sum of a setting and another number in the text."""
+    if not context.is_features or context.axis is not None:
+        return
+    for name, digits in SETTING_VALUE.findall(context.text):
+        part = int(digits)
+        rest, given = expected - part, actual - (expected - part)
+        if part > 1 and rest >= MIN_SHARED_FACTOR and given > 0 and rest in context.numbers:
+            yield Candidate(
+                1,
+                f"{expected} = {part}+{rest}, {actual} = {given}+{rest}",
+                f"the text has {name} = {part} and {rest}: would be both joined, with {given} where {part} is set",
+                f"set {name} to {given}, if the data has as many: print its shape",
+            )
+            return
+
+
 def _explain_heads(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by grouped-query attention.
 
@@ -1045,6 +1105,16 @@ def _explain_classes(actual: int, expected: int, context: MismatchContext) -> It
             f"{actual} and {expected} classes",
             "both are numbers of classes of well-known data sets: would be a head, or labels, of another data set",
             f"build the model for the classes of the labels: num_classes={actual} or {expected} on both sides",
+        )
+        return
+    classes, labels = sorted((actual, expected))
+    is_vector = is_loss and context.axis == 1 and context.is_channel is None  # no shape is known
+    if is_vector and classes not in ONE_HOT_CLASS_COUNTS and classes <= MAX_CLASSES < labels:
+        yield Candidate(
+            3,
+            f"{classes} and {labels} at dim 1",
+            f"would be scores of ({labels}, {classes}) beside {labels} class numbers, where one shape is expected",
+            f"make the numbers one-hot, F.one_hot(target, {classes}).float(), or take a loss of class numbers",
         )
         return
     is_labels = expected in ONE_HOT_CLASS_COUNTS and _is_power_of_two(actual) and context.axis in (None, 1, -1)
@@ -1145,7 +1215,8 @@ def _explain_difference(actual: int, expected: int, context: MismatchContext) ->
         (context.axis or 0) < 2 and rest >= MIN_SHARED_FACTOR and large < 1 << 17 and large % max(small, 1) != 0
     )
     is_mask = is_token_count and MASK_WORDS.search(context.text) is not None
-    if context.is_features or rest < 2 or context.target or not (is_printed or is_mask):
+    is_limit = small in TOKEN_POSITIONS and POSITION_WORDS.search(context.text) is not None
+    if context.is_features or rest < 2 or context.target or is_limit or not (is_printed or is_mask):
         return
     what = "which the text names" if is_printed else "such as image tokens that the mask lacks"
     yield Candidate(
@@ -1295,10 +1366,12 @@ KINDS: dict[str, CandidateSearch] = {
     "spectrum": _explain_spectrum,
     "one-more": _explain_off_by_one,
     "counted-twice": _explain_counted_twice,
+    "digits": _explain_swapped_digits,
     "rounding": _explain_rounding,
     "side": _explain_square_maps,
     "neighbour": _explain_adjacent_size,
     "text-ratio": _explain_text_ratio,
+    "setting": _explain_joined_setting,
     "stride": _explain_stride,
     "last-batch": _explain_last_batch,
     "squares": _explain_squares,

@@ -9,7 +9,7 @@ import numpy as np
 
 from shapecalc.core.dims import IntTuple
 from shapecalc.models.batch_axis import BatchAxis, BatchMark, LaneShapes
-from shapecalc.models.file import ABSENT, Node, iter_nodes, load_elements
+from shapecalc.models.file import ABSENT, Node, NodeGraph, iter_nodes, load_elements
 from shapecalc.models.operators import RANDOM_OPERATORS, find_operator
 from shapecalc.models.verdicts import NodeFix, SampleOffsets, build_insertion_fix
 from shapecalc.models.walk_state import WalkState, broadcast_shapes, is_same_in_all_lanes
@@ -107,6 +107,7 @@ class ConstantSamples:
         self.walk, self.marks_of = walk, marks_of
         self._producer_of, self._mark_output = producer_of, mark_output
         self._indices: set[int] | None = None
+        self._input_tensors: set[int] | None = None
         self.batch = walk.choice.reference_batch
         """The declared batch size, or 1 for a free batch dim."""
 
@@ -130,8 +131,11 @@ class ConstantSamples:
         """Return whether the samples of a tensor along an axis are equal.
 
         If the elements of the tensor are unknown, its upstream tensors are examined, at most `MAX_CONSTANT_NODES` of
-        them. A batch of 1 has equal samples.
+        them. A constant with a batch of 1 has equal samples. The result is False for a tensor that depends on the
+        elements of an input of the model, because another sample may have other elements.
         """
+        if self._depends_on_input(number):
+            return False
         queue, known = [(number, axis)], {(number, axis)}
         for at in queue if self.batch > 1 else ():  # the loop appends to the queue
             has_equal_samples = self._has_equal_elements(*at)
@@ -141,6 +145,28 @@ class ConstantSamples:
             queue += [source for source in dict.fromkeys(sources) if source not in known]
             known.update(sources)
         return True
+
+    def _depends_on_input(self, number: int) -> bool:
+        """Return whether the elements of a tensor depend on those of an input of the model, or are random."""
+        if self._input_tensors is None:
+            self._input_tensors = {value.tensor for value in self.walk.model.inputs}
+            self._add_dependent_tensors(self.walk.model.graph, self._input_tensors)
+        return number in self._input_tensors
+
+    def _add_dependent_tensors(self, graph: NodeGraph, known: set[int]) -> None:
+        """Add the tensors of a graph that depend on the elements of known tensors."""
+        for node in graph.nodes:
+            read = node.inputs if node.bodies else node.inputs[: find_operator(node).element_inputs]
+            for body in node.bodies:
+                known.update(body.inputs if not known.isdisjoint(read) else ())
+                self._add_dependent_tensors(body, known)
+                if not known.isdisjoint(body.outputs):  # the next iteration of a loop reads them
+                    known.update(body.inputs)
+                    self._add_dependent_tensors(body, known)
+            produced = [*read, *[tensor for body in node.bodies for tensor in body.outputs]]
+            if node.op in RANDOM_OPERATORS or not known.isdisjoint(produced):
+                known.update(node.outputs)
+        known.discard(ABSENT)
 
     def _has_equal_elements(self, number: int, axis: int) -> bool | None:
         """Return whether all samples along an axis have equal elements, or None if unknown."""
@@ -530,20 +556,21 @@ def find_elements_fix(
 def find_grid_fix(
     node: Node, constants: ConstantSamples, mark: BatchAxis
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
-    """Return the fix of an AffineGrid with constant sizes that contain the declared batch.
+    """Return the fix of an AffineGrid with constant sizes that contain the number of matrices.
 
     `mark` is the batch mark of the matrices. The result is that of `find_index_fix`. Source: the ONNX operator
     AffineGrid (sizes N, C, H, W or N, C, D, H, W).
     """
-    walk, declared_batch = constants.walk, constants.batch
-    values = walk.elements_of(node.inputs[1])
+    walk = constants.walk
+    values, shapes = walk.elements_of(node.inputs[1]), walk.shapes_of(node.inputs[0])
     if node.op != "AffineGrid" or node.domain or values is None or not is_same_in_all_lanes(values):
         return None
     sizes = values[0].ravel().tolist()
-    if mark != BatchAxis(0, 1) or "/@" in node.path or sizes[:1] != [declared_batch]:
+    declared = [shape[:1] for shape, lane in zip(shapes, walk.lanes, strict=True) if lane.batch == constants.batch]
+    if mark.axis or "/@" in node.path or None in shapes or tuple(sizes[:1]) not in declared:
         return None
-    output = tuple([(lane.batch, *sizes[2:], len(sizes) - 2) for lane in walk.lanes])
-    return build_insertion_fix(walk.batch, 0), output, mark
+    output = tuple([(shape[0], *sizes[2:], len(sizes) - 2) for shape in shapes if shape is not None])
+    return build_insertion_fix(walk.batch, 0, source=(0, 0)), output, mark
 
 
 def _is_known_and_different(value: Any, other: Any) -> bool:

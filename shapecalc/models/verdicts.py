@@ -145,6 +145,8 @@ class NodeFix(Record):
     """The operators of the inserted nodes, such as `Shape`, `Gather` and `Concat`; empty if `target` is set."""
     entry_index: int | None = None
     """The index of the target entry that the inserted nodes compute, or None if `target` is set."""
+    entry_source: tuple[int, int] | None = None
+    """The input of the node, and its axis, whose size is the computed entry; None for an input of the model."""
     resize: tuple[IntTuple, IntTuple] | None = None
     """The axes that a Resize still resizes, and their sizes, or None for other operators."""
     repeats: tuple[tuple[int, int, int], ...] = ()
@@ -487,10 +489,12 @@ def _insertion_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
             yield FixCandidate(tuple(targets), build_insertion_fix(node.batch, index), node.switch)
 
 
-def build_insertion_fix(batch: str, entry_index: int) -> NodeFix:
+def build_insertion_fix(batch: str, entry_index: int, *, source: tuple[int, int] | None = None) -> NodeFix:
     """Build a fix that computes a target entry from the shape of a model input.
 
-    The fix inserts the nodes for this. `batch` is the name of the batch dim.
+    The fix inserts the nodes for this. `batch` is the name of the batch dim. If `source` is given, it is the input of
+    the node and its axis whose size is used instead.
     """
     inserts = ("Shape", "Gather", "Concat")
-    return NodeFix(None, None, "the input keeps its batch", f"takes {batch} from an input", inserts, entry_index)
+    effect = f"takes {batch} from an input" if source is None else f"takes the size from input {source[0]}"
+    return NodeFix(None, None, "the input keeps its batch", effect, inserts, entry_index, entry_source=source)

@@ -647,6 +647,8 @@ def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: N
         editor.add_sample_offsets(graph, message, fix.offsets, shape, dtype, source)
         return True
     entries = walk.shapes[node.inputs[1]] if len(node.inputs) > 1 else None
+    if fix.entry_source is not None:
+        source = message.input[fix.entry_source[0]], fix.entry_source[1]
     if source is None or "/@" in node.path or entries is None or entries[0] is None or fix.entry_index is None:
         return False
     editor.insert_target_nodes(graph, message, entries[0][0], fix.entry_index, *source)

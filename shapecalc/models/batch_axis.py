@@ -24,6 +24,8 @@ LaneShapes = tuple[IntTuple | None, ...]
 """The concrete shape of a tensor for each size assignment, or None where the shape is unknown."""
 MAX_AXIS_LENGTH = 1 << 20
 """The longest axis whose indices are enumerated."""
+PAIRS_SAMPLES = "pairs each sample with every sample"
+"""The reason of the mark of an output with one element for each pair of samples."""
 
 
 class BatchAxis(Record):

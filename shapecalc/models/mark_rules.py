@@ -17,6 +17,7 @@ from shapecalc.core.dims import IntTuple
 from shapecalc.models.axis_rules import MIXES, AxisRule
 from shapecalc.models.batch_axis import (
     MAX_AXIS_LENGTH,
+    PAIRS_SAMPLES,
     BatchAxis,
     BatchMark,
     LaneNode,
@@ -216,7 +217,7 @@ def _merge_with_indices(data_mark: BatchMark, indices_mark: BatchMark) -> BatchM
         return SharedSample(data_mark.why, intended=indices_mark)
     if indices_mark in (None, data_mark) or isinstance(data_mark, LostBatch):
         return data_mark
-    return MixedSamples("pairs each sample with every sample", intended=data_mark)
+    return MixedSamples(PAIRS_SAMPLES, intended=data_mark)
 
 
 def _mark_after_indexing(node: LaneNode, bounds: Any, first_batch_axis: int) -> BatchMark:

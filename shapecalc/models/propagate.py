@@ -24,6 +24,7 @@ from shapecalc.core.text import truncate
 from shapecalc.models import repairs, verdicts
 from shapecalc.models.axis_rules import MIXES
 from shapecalc.models.batch_axis import (
+    PAIRS_SAMPLES,
     BatchAxis,
     BatchMark,
     LaneNode,
@@ -134,7 +135,7 @@ def _apply_axis_rule(node: LaneNode, spec: OperatorSpec, output_index: int) -> B
                 return LostBatch(f"{node.op} may read several samples at once")
             marks.append(mark if axis == mark.axis else BatchAxis(axis, mark.inner))
     if len({*marks}) > 1:
-        return MixedSamples("pairs each sample with every sample", intended=marks[0])
+        return MixedSamples(PAIRS_SAMPLES, intended=marks[0])
     return merge_marks(marks)
 
 
@@ -201,6 +202,7 @@ class BatchTracker:
         "judged_nodes",
         "failing_nodes",
         "cause_fixes",
+        "moved_nodes",
         "_failures_above",
     )
     """The names of the attributes that a walk changes; `copy_for_trial` copies these attributes."""
@@ -221,6 +223,8 @@ class BatchTracker:
         """The failing nodes with a core op and their verdicts, by path."""
         self.cause_fixes: dict[str, tuple[Node, NodeFix]] = {}
         """The nodes that cause the failures in `stops`, and their fixes, by path."""
+        self.moved_nodes: set[str] = set()
+        """The paths of nodes that move the batch to another axis, which makes a node below them fail."""
         self.lost_nodes: dict[str, tuple[Node, str]] = {}
         """The nodes whose samples cannot be followed to an output of the model, with the reason, by path."""
         self.has_failures = False
@@ -700,7 +704,10 @@ class BatchTracker:
                 self.stops.append(NonCoreFailure(node, shared[0].why, None, True, fix=fixed[0]))
                 self._walk.set_shape(node.outputs[0], fixed[1], self._walk.dtypes[node.outputs[0]])
                 return fixed[2]
-            self.stops.append(NonCoreFailure(node, shared[0].why, None, True, isinstance(shared[0], MixedSamples)))
+            causes = [*self._iter_moved_batches(node)] if shared[0].why == PAIRS_SAMPLES else []
+            self._record_moved_batches(causes)
+            cause = causes[0][0].path if causes else None
+            self.stops.append(NonCoreFailure(node, shared[0].why, cause, True, isinstance(shared[0], MixedSamples)))
         return [mark.intended if isinstance(mark, SharedSample) else mark for mark in marks]
 
     def _repair_indices(self, node: Node) -> tuple[NodeFix, LaneShapes, LaneMarks] | None:
@@ -895,7 +902,10 @@ class BatchTracker:
         The outputs of the node are marked as `LostBatch`.
         """
         why = next((reason for reason in failures if reason), "it fails")
-        causes = [*self._iter_causes(node)] or [*self._iter_moved_batches(node)]
+        causes = [*self._iter_causes(node)]
+        if not causes:
+            causes = [*self._iter_moved_batches(node)]
+            self._record_moved_batches(causes)
         differing = repairs.find_differing_constant(node, self._constants)
         if differing is not None and self.declared_batch > 1:
             why += f"; the samples in the constant {truncate(differing)} differ"
@@ -962,6 +972,23 @@ class BatchTracker:
         if failure:
             self._failures_above |= dict.fromkeys(node.outputs, failure)
         return first and first[1]
+
+    def _record_moved_batches(self, causes: Iterable[tuple[Node, NodeFix]]) -> None:
+        """Record upstream nodes that move the batch, with their fixes."""
+        for node, fix in causes:
+            self.cause_fixes[node.path] = node, fix
+            self.moved_nodes.add(node.path)
+
+    def nodes_below_moved_batches(self) -> set[str]:
+        """Return the paths of the nodes below `moved_nodes`, which the walk did not check with fixed shapes."""
+        tensors, paths = set[int](), set[str]()
+        for node in iter_nodes((self._walk.model.graph,)) if self.moved_nodes else ():
+            if not tensors.isdisjoint(node.used_tensors):
+                paths.add(node.path)
+                tensors.update(node.outputs)
+            elif node.path in self.moved_nodes:
+                tensors.update(node.outputs)
+        return paths - self.moved_nodes
 
     def _iter_moved_batches(self, node: Node) -> Iterator[tuple[Node, NodeFix]]:
         """Yield upstream Reshape nodes that move the batch from axis 0, and their fixes.

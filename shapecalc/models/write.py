@@ -400,6 +400,8 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
         wanted = {
             path: pair for path, pair in _select_fixes(tracker, first, chosen_fixes).items() if first[path] not in done
         }
+        below = tracker.nodes_below_moved_batches()
+        wanted = {path: pair for path, pair in wanted.items() if path not in below} or wanted
         proto, fixed, changed, new_nodes = apply_fixes(walk, wanted)
         if not fixed and not changed:
             break

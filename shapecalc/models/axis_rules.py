@@ -215,10 +215,13 @@ def make_conv_rule(kernel_input: int = 1) -> AxisRule:
     """Return the axis rule of a convolution.
 
     `kernel_input` is the input index of the kernel. The convolution is pointwise along the batch axis, and along each
-    spatial axis with a kernel size of 1, a stride of 1 and no padding.
+    spatial axis with a kernel size of 1, a stride of 1 and no padding. Axis 0 of the kernel is the channel axis of the
+    output.
     """
 
     def rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
+        if input_index == kernel_input and axis == 0:
+            return 1
         if input_index or axis < 2:
             return 0 if input_index == axis == 0 else None
         kernel = node.inputs[kernel_input]

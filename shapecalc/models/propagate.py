@@ -600,7 +600,7 @@ class BatchTracker:
         """Return whether a batch-dependent output has the same size at every batch size.
 
         `marks` are the batch marks of the output. The result is False if a mark at a batch size other than the declared
-        one is not a `LostBatch`, or is a `SharedSample`. It is False in a loop, which may read one sample after another.
+        one is not a `LostBatch`, or is a `SharedSample`. It is False in a loop, which may read the samples one by one.
         """
         if "/body/" in node.path:
             return False

@@ -476,23 +476,25 @@ def find_expand_fix(
     `find_index_fix`.
     """
     walk = constants.walk
-    shapes = walk.shapes_of(node.inputs[0])
-    first, known = shapes[0], [target for target in targets if target is not None]
-    if node.op != "Expand" or not first or {*shapes} != {first} or len(known) < len(targets) or "/@" in node.path:
+    shapes, known = walk.shapes_of(node.inputs[0]), [targets[lane] or () for lane in walk.judged_lanes]
+    first, batches = shapes[0], [walk.lanes[lane].batch for lane in walk.judged_lanes]
+    if node.op != "Expand" or not first or {*shapes} != {first} or () in known or "/@" in node.path:
         return None
     if constants.marks_of(node.inputs[0]) or constants.batch == 1 or node.opset < INSERTED_SINCE:
         return None
     for axis, size in enumerate(first):
         place, inner = axis + len(known[0]) - len(first), size // constants.batch
         sizes = [target[place] if place >= 0 else 0 for target in known]
-        if not inner or sizes != [lane.batch * inner for lane in walk.lanes]:
+        if not inner or sizes != [batch * inner for batch in batches]:
             continue
         if size == inner * constants.batch and constants.has_equal_samples(node.inputs[0], axis):
             inputs = [(*first[:axis], inner * lane.batch, *first[axis + 1 :]) for lane in walk.lanes]
-            outputs = [broadcast_shapes(pair) for pair in zip(inputs, known, strict=True)]
-            shapes = tuple([None if isinstance(output, str) else output for output in outputs])
+            outputs = [
+                target and broadcast_shapes((shape, target)) for shape, target in zip(inputs, targets, strict=True)
+            ]
+            fixed = tuple([output if isinstance(output, tuple) else None for output in outputs])
             fix = build_repeat_fix((0, axis, inner))
-            return None if None in shapes else (fix, shapes, BatchAxis(place, inner))
+            return None if walk.has_unknown_value(fixed) else (fix, fixed, BatchAxis(place, inner))
     return None
 
 

@@ -209,20 +209,20 @@ class BatchFailure(Record):
         """
         return next(lane for lane, size in enumerate(self.batches) if size == self.declared and self.judged[lane])
 
-    def sort_key(self, fixed: FixWithOutputs) -> tuple[bool, bool, bool]:
+    def sort_key(self, fixed: FixWithOutputs) -> tuple[bool, bool, bool, bool]:
         """Return the sort key of a fix.
 
-        The best fix has the smallest key. The key consists of three flags: the batch is merged with other dims in the
-        output, it is on the last axis, which usually contains features, and its axis differs from the axis in the
-        input.
+        The best fix has the smallest key. The key consists of four flags: the batch is merged with other dims in the
+        output, it is on the last axis, which usually contains features, it is not the slowest varying of the merged
+        dims, and its axis differs from the axis in the input.
         """
         for lane in range(len(self.batches) - 1, -1, -1):
             before, output, mark, batch = self.input[lane], fixed.outputs[lane], self.marks[lane], self.batches[lane]
             after = mark_after_fix(mark, before, output, batch)
             if isinstance(after, BatchAxis) and isinstance(mark, BatchAxis) and output is not None:
-                is_whole = output[after.axis] == batch
-                return not is_whole, after.axis == len(output) - 1 > 0, after.axis != mark.axis
-        return False, False, False
+                size, is_last = output[after.axis], after.axis == len(output) - 1 > 0
+                return size != batch, is_last, size != batch * after.inner, after.axis != mark.axis
+        return False, False, False, False
 
 
 CandidateGenerator = Callable[[BatchFailure], Iterator[FixCandidate]]

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from math import isqrt
 from random import Random
 from typing import NamedTuple
 
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.models.batch_axis import LaneShapes
-from shapecalc.models.file import Model
+from shapecalc.models.file import Model, iter_nodes
 from shapecalc.models.free_dims import InputChoice, Lane
 from shapecalc.models.propagate import BatchTracker
 from shapecalc.models.queries import NodeVisit
@@ -40,6 +40,8 @@ COMMON_SIZES = (48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 227, 256, 288, 299,
 """Sizes above `MAX_SINGLE_SIZE` to try for all dims at once."""
 STRIDES, WINDOW_FACTORS = (2, 4, 8, 16, 32), (2, 3, 4, 7)
 """The candidate strides of windows, and the candidate divisors of the number of windows."""
+MAX_DISPUTED = 8
+"""The maximum number of other conditions on two dims that are distinguished from the selected conditions."""
 MAX_SELECTIONS = 4
 """The maximum number of rounds in which the selected conditions are tested at random probes."""
 MAX_LISTED_SIZES = 6
@@ -166,7 +168,7 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
         return SizeLimits()
     prober.reference = FrozenDict({**prober.reference, **reference})
     prober.run(_iter_neighbor_probes(prober))
-    templates = [*_iter_candidate_conditions(prober.dims, prober.reference)]
+    templates = [*_iter_candidate_conditions(prober.dims, prober.reference, _list_strides(model))]
     single = [_allow_size_one(template, name) for template in templates for name in template.names]
     both = [
         _allow_size_one(_allow_size_one(t, t.names[0]), t.names[1])
@@ -178,8 +180,9 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
     chosen, is_complete = _select_conditions(prober, templates)
     for seed in range(MAX_SELECTIONS):
         known = len(prober.outcomes)
-        prober.max_probes = max(prober.max_probes, known + len(chosen) * RANDOM_PROBES)
+        prober.max_probes = max(prober.max_probes, known + 2 * len(chosen) * RANDOM_PROBES)
         prober.run(_iter_refuting_probes(chosen, seed))
+        prober.run(_iter_disputed_probes(prober, chosen, templates, seed))
         if all(_has_predicted_outcome(prober, chosen, key) for key in [*prober.outcomes][known:]):
             break
         chosen, is_complete = _select_conditions(prober, templates)
@@ -198,6 +201,41 @@ def _iter_refuting_probes(conditions: Sequence[SizeCondition], seed: int) -> Ite
     for names in dict.fromkeys(condition.names for condition in conditions if len({*condition.names}) > 1):
         for _ in range(RANDOM_PROBES):
             yield {name: random.randint(1, MAX_SINGLE_SIZE) for name in dict.fromkeys(names)}
+
+
+def _iter_disputed_probes(
+    prober: _Prober, conditions: Sequence[SizeCondition], templates: Sequence[SizeCondition], seed: int
+) -> Iterator[Sizes]:
+    """Yield probes at which a necessary condition on two dims holds, but the selected conditions do not.
+
+    Few sizes satisfy an equation of two dims, so that random probes seldom distinguish two equations.
+    """
+    random, running = Random(seed), prober.list_probes(runs=True)
+    for names in dict.fromkeys(condition.names for condition in conditions if len({*condition.names}) == 2):
+        points = [
+            {**prober.reference, **dict(zip(dict.fromkeys(names), sizes, strict=True))}
+            for sizes in product(range(1, MAX_SINGLE_SIZE + 1), repeat=2)
+        ]
+        excluded = [point for point in points if not all(condition.holds(point) for condition in conditions)]
+        disputed = [
+            [point for point in excluded if template.holds(point)]
+            for template in templates
+            if {*template.names} == {*names} and not template.divides and all(map(template.holds, running))
+        ]
+        for group in disputed[:MAX_DISPUTED]:
+            yield from random.sample(group, min(len(group), RANDOM_PROBES // MAX_DISPUTED))
+
+
+def _list_strides(model: Model) -> list[int]:
+    """Return the candidate strides of windows: those of the nodes of a model and their products, then `STRIDES`."""
+    strides = {
+        size
+        for node in iter_nodes((model.graph,))
+        for size in node.attributes.get("strides") or ()
+        if isinstance(size, int) and 1 < size <= MAX_SINGLE_SIZE
+    }
+    products = {a * b for a in strides for b in strides if a * b <= MAX_SINGLE_SIZE}
+    return [*dict.fromkeys([*sorted(strides), *sorted(products), *STRIDES])]
 
 
 def _has_predicted_outcome(prober: _Prober, conditions: Sequence[SizeCondition], key: tuple[int, ...]) -> bool:
@@ -314,8 +352,13 @@ def _allow_size_one(template: SizeCondition, name: str) -> SizeCondition:
     )
 
 
-def _iter_candidate_conditions(dims: Sequence[str], reference: Sizes) -> Iterator[SizeCondition]:
-    """Yield candidate conditions that hold at `reference`, the simplest first."""
+def _iter_candidate_conditions(
+    dims: Sequence[str], reference: Sizes, strides: Sequence[int]
+) -> Iterator[SizeCondition]:
+    """Yield candidate conditions that hold at `reference`, the simplest first.
+
+    `strides` are the candidate strides of windows.
+    """
     for name in dims:
         for by in range(2, MAX_SINGLE_SIZE + 1):
             yield _remainder_condition(_size(name), by, reference[name] % by)
@@ -331,7 +374,7 @@ def _iter_candidate_conditions(dims: Sequence[str], reference: Sizes) -> Iterato
         total = _product(_product(a, b), c)
         yield _value_condition(total, total.value(reference))
     yield from _iter_linear_conditions(dims, reference)
-    yield from _iter_window_conditions(dims, reference)
+    yield from _iter_window_conditions(dims, reference, strides)
 
 
 def _iter_linear_conditions(dims: Sequence[str], reference: Sizes) -> Iterator[SizeCondition]:
@@ -348,9 +391,9 @@ def _iter_linear_conditions(dims: Sequence[str], reference: Sizes) -> Iterator[S
                 yield _equality_condition(total, _sum(a, b))
 
 
-def _iter_window_conditions(dims: Sequence[str], reference: Sizes) -> Iterator[SizeCondition]:
+def _iter_window_conditions(dims: Sequence[str], reference: Sizes, strides: Sequence[int]) -> Iterator[SizeCondition]:
     """Yield candidate conditions on the number of windows along dims."""
-    for by in STRIDES:
+    for by in strides:
         for more in range(by - 1, -by, -1):
             counts = [count for name in dims if (count := _window_count(name, by, more)).value(reference) > 0]
             for count in counts:

@@ -23,6 +23,8 @@ x = (N,8); y = Reshape x [-1,4,8]; z = Mul y y => N % 4 == 0
 x = (N,3,H,W); y = SpaceToDepth x blocksize=4 => H % 4 == 0; W % 4 == 0
 x = (N,3,H,W); y = Conv x ones(4,3,3,3) strides=[2,2] pads=[1,1,1,1]; f = Reshape y [0,196]; z = MatMul f ones(196,3) \
 => (H + 1)//2*((W + 1)//2) == 49
+x = (N,1,H,W); y = Conv x ones(1,1,4,4) strides=[3,3]; f = Reshape y [0,9]; z = MatMul f ones(9,2) \
+=> (H - 1)//3*((W - 1)//3) == 9
 x = (N,T,8); m = (N,P,8); q = (N,S,8); c = Concat x m axis=1; z = Add c q => S == T + P or S == 1
 x = (N,3,H,8); y = Conv x ones(4,3,3,3) strides=[2,2] pads=[1,1,1,1]; z = Resize y _ [1.0,1.0,2.0,2.0]; \
 w = Conv x ones(1,3,1,1); u = Add z w => H % 2 == 0 or H == 1

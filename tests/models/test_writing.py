@@ -225,7 +225,8 @@ y = Reshape a [-1,2,3]
             [(2, "bit for bit", True), (3, "sample by sample", False)],
         ),
         (
-            "x = (1,18); a = Reshape x [1,2,9]; s = Shape x end=1; n = Cast s to=1; w = Mul floats(9,9) n; y = MatMul a w",
+            "x = (1,18); a = Reshape x [1,2,9]; s = Shape x end=1; n = Cast s to=1; w = Mul floats(9,9) n\n"
+            "y = MatMul a w",
             False,
             [*PROVED, (3, "sample by sample", False)],
         ),

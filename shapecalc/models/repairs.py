@@ -564,14 +564,14 @@ def find_grid_fix(
     AffineGrid (sizes N, C, H, W or N, C, D, H, W).
     """
     walk = constants.walk
-    values, shapes = walk.elements_of(node.inputs[1]), walk.shapes_of(node.inputs[0])
+    values, shapes = walk.elements_of(node.inputs[1]), [shape or () for shape in walk.shapes_of(node.inputs[0])]
     if node.op != "AffineGrid" or node.domain or values is None or not is_same_in_all_lanes(values):
         return None
     sizes = values[0].ravel().tolist()
     declared = [shape[:1] for shape, lane in zip(shapes, walk.lanes, strict=True) if lane.batch == constants.batch]
-    if mark.axis or "/@" in node.path or None in shapes or tuple(sizes[:1]) not in declared:
+    if mark.axis or "/@" in node.path or () in shapes or tuple(sizes[:1]) not in declared:
         return None
-    output = tuple([(shape[0], *sizes[2:], len(sizes) - 2) for shape in shapes if shape is not None])
+    output = tuple([(shape[0], *sizes[2:], len(sizes) - 2) for shape in shapes])
     return build_insertion_fix(walk.batch, 0, source=(0, 0)), output, mark
 
 

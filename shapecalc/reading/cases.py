@@ -66,29 +66,26 @@ if TYPE_CHECKING:
 ERROR_KEYWORD = "error"
 """The keyword that introduces an expected error."""
 SAME_AS = "same as"
-"""The keyword of an expected equivalent chain."""
+"""The keyword before a chain that must give the same output as the question."""
 
 
 class Expectation(Record):
-    """The expected answer of a case: an output shape, a refusal or a chain."""
+    """The expected answer of a case: an output shape, a refusal or an equivalent chain."""
 
     output: ShapePattern | None
     """The pattern of the output shape, or None for a refusal or a chain."""
     conditions: frozenset[str] | None = None
-    """The conditions, as printed by shapecalc, or None if any conditions are allowed."""
+    """The expected conditions in the form that shapecalc prints, or None if they are not checked."""
     rule: str | None = None
-    """The rule that must refuse the request, or None for any rule."""
+    """The rule that must refuse the request, or None if any rule may refuse it."""
     same_as: str | None = None
-    """The chain that the answer must equal, or None for a shape or a refusal."""
+    """The chain that must be equivalent to the request, or None for a shape or a refusal."""
     options: Mapping[str, object] = EMPTY_DICT
     """The default options for the stages of `same_as`."""
     results: Mapping[str, str] = EMPTY_DICT
-    """The expected definitions of named results; other results are not checked."""
+    """The expected definition of each named dim, such as `(H - 1)//2 + 1` for `H1`. Other names are not checked."""
     fixed_names: frozenset[str] = frozenset()
-    """The names to which the case assigns sizes.
-
-    In a pattern, such a name matches only itself.
-    """
+    """The names to which the case assigns sizes. In a pattern, they match only themselves."""
 
     def __str__(self) -> str:
         if self.same_as is not None:
@@ -104,8 +101,8 @@ def parse_expectation(
     """Parse the expected answer of a case.
 
     The answer is a shape, a refusal or a chain. `options` are the default options for the stages of a `same as` chain.
-    With `is_argument`, the text is a command-line argument, in which blanks may separate names. Raises `ShapeError`
-    (usage) if the expectation is invalid.
+    If `is_argument` is True, blanks may separate names, because the text is a command-line argument. Raises
+    `ShapeError` (usage) if the expectation is invalid.
 
     >>> print(parse_expectation("[2, 6]  when N == 3"))
     2,6 when N == 3
@@ -127,7 +124,7 @@ def parse_expectation(
 
 
 def parse_expectation_for_stages(text: str, stage_options: Iterable[Mapping[str, object]]) -> Expectation:
-    """Parse an expectation, given the options of the stages in the question.
+    """Parse an expectation, using the options of the stages in the question.
 
     Names to which the options assign sizes become fixed names. Raises `ShapeError` (usage) if the expectation is
     invalid.
@@ -139,7 +136,7 @@ def parse_expectation_for_stages(text: str, stage_options: Iterable[Mapping[str,
 
 
 def _parse_definition(text: object) -> tuple[str, str]:
-    """Parse the definition of a named result, such as `H1 == (H - 1)//2 + 1`.
+    """Parse the definition of a name, such as `H1 == (H - 1)//2 + 1`.
 
     Raises `ShapeError` (usage) if the definition is invalid.
     """
@@ -208,7 +205,10 @@ RELATION_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
     " is not ": require_different,
     " is ": require_equal,
 }
-"""Relations in words, in the order in which they are tried, after all symbols."""
+"""Functions that build the conditions of relations written in words.
+
+They are tried in this order, after all symbols.
+"""
 
 
 def parse_conditions(texts: Iterable[str]) -> Conditions:
@@ -257,7 +257,7 @@ def _parse_dim(text: str, condition: str) -> Dim:
 
 
 def format_expectation(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
-    """Format an expectation from output, conditions and named results."""
+    """Format an expectation from the output, the conditions and the definitions of names."""
     condition_text = " and ".join(conditions)
     output = f"[{output}]" if output == ERROR_KEYWORD else output  # `error` without brackets is a refusal
     output = f"{output} when {condition_text}" if condition_text else output
@@ -266,17 +266,17 @@ def format_expectation(output: str, conditions: Iterable[str], results: Mapping[
 
 
 NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
-"""The keys of a JSON case that are not options of the op; `source` is a note for readers of the file."""
+"""The keys of a JSON case that are not options. The value of `source` is a note for readers of the file."""
 JSON_BLANKS = " \t\n\r"
 ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
 CODE_COMMAND = "code"
-"""The first word of a question about a line of code."""
+"""The first word of a case about a line of code."""
 OTHER_ARROWS = frozenset(("->", "=", "=="))
 """Words that users write before an expected shape instead of `=>`."""
 
 
 class Case(Record):
-    """A parsed case: a question with its expectation."""
+    """A parsed case: a question and its expectation."""
 
     input: object
     stages: StageRequests
@@ -300,7 +300,7 @@ def parse_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 
 def is_json_object(text: str) -> bool:
-    """Return whether a line starts like a JSON object rather than a chain.
+    """Return whether a line is a JSON object rather than a chain, judged by its beginning.
 
     The JSON is not validated.
 
@@ -348,8 +348,8 @@ def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
 def _parse_code_question(words: Sequence[str], defaults: Mapping[str, object]) -> tuple[object, StageRequests]:
     """Parse a line of code and the shapes of its tensors.
 
-    Returns the input and the stages of the first result of the code. Raises `ShapeError` (usage) if the code is not
-    supported.
+    Returns the input and the stages that compute the first result of the code. Raises `ShapeError` (usage) if the code
+    is not supported.
 
     >>> _parse_code_question(["x.view(2, -1)", "x=2,3,4"], {})
     ((2, 3, 4), (('view', {'target': (2, -1), 'dialect': 'torch'}),))
@@ -367,7 +367,7 @@ def _parse_code_question(words: Sequence[str], defaults: Mapping[str, object]) -
 
 
 def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Expectation | None:
-    """Add the fixed names from the options of the stages to an expectation."""
+    """Add the names to which the stages assign sizes to the fixed names of an expectation."""
     with_sizes = [options for _, options in stages if "where" in options]
     return (
         replace(expected, fixed_names=frozenset(names_with_sizes(with_sizes))) if expected and with_sizes else expected
@@ -390,7 +390,7 @@ def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) ->
 def request_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Request:
     """Parse the request of a JSON case, without its expectation.
 
-    Raises `ShapeError` (usage) if the request is invalid, and the errors of `make_request`.
+    Raises `ShapeError` (usage) if the request is invalid.
     """
     op, shape, names = _parse_op_and_input(fields)
     if defaults:
@@ -402,7 +402,7 @@ def request_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object])
 def _parse_op_and_input(fields: Mapping[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
     """Return the op, the input and the common options of a JSON case.
 
-    Raises `ShapeError` (usage) for an unknown op or key, and for a missing input.
+    Raises `ShapeError` (usage) for an unknown op, an unknown key or a missing input.
     """
     op, shape = fields.get("op"), fields.get("input")
     names = _common_options(op if isinstance(op, str) else "", tuple(fields))
@@ -422,10 +422,10 @@ def case_keys() -> dict[str, None]:
 
 @lru_cache(1024)
 def _common_options(op: str, keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the option names among the keys of a JSON case.
+    """Return the keys of a JSON case that are options of all ops.
 
     Arguments of the op are omitted. Raises `ShapeError` (usage) for an unknown key, and for a missing or unknown op.
-    The keys of all ops are collected only for a key that `op` does not have.
+    The keys of all ops are collected only if `op` does not have a key, because this imports all dialects.
     """
     own = {param.name for param in OPS[op].params} if op in OPS else set()
     others = [key for key in keys if key not in NON_OPTION_KEYS and key not in SHARED_OPTIONS and key not in own]
@@ -480,7 +480,7 @@ def parse_json_object(text: str) -> dict[str, Any]:
     {'op': 'shape', 'input': [2.5]}
     """
     try:
-        case, end = _scan_json(text, 0)  # ten times faster than `decode`, which also skips blanks
+        case, end = _scan_json(text, 0)  # ten times as fast as `decode`, which also skips blanks
         if end != len(text):
             raise JSONDecodeError("Extra data", text, len(text) - len(text[end:].lstrip(JSON_BLANKS)))
     except JSONDecodeError as error:

@@ -21,20 +21,23 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 CheckedArguments: TypeAlias = "Mapping[str, Any]"
-"""The arguments of a layer or function, by PyTorch's parameter names; a tensor is represented by its shape."""
+"""The arguments of a layer or function, keyed by PyTorch's parameter names. A tensor is represented by its shape."""
 Check: TypeAlias = "Callable[[Shape, CheckedArguments], Iterator[Conditions]]"
-"""A function that yields the conditions of a layer on its input, or raises `ShapeError` if the layer refuses it."""
+"""A function that yields the conditions under which a layer accepts an input shape.
+
+It raises `ShapeError` if the layer refuses the input.
+"""
 
 
 class CheckedLayer(Record):
-    """A shape-preserving layer or function, with a check of its input."""
+    """A shape-preserving layer or function, and the check of its input."""
 
     parameters: tuple[str, ...]
-    """The names of the parameters in PyTorch, followed by `=` and the default if a check uses it."""
+    """The parameter names in PyTorch. A default that the check reads follows the name, as in `dim=1`."""
     check: Check
 
     def bind_arguments(self, positional: tuple[object, ...], keywords: CheckedArguments) -> dict[str, object]:
-        """Return the arguments by parameter name.
+        """Return the arguments, including defaults, keyed by parameter name.
 
         Excess arguments are ignored.
         """
@@ -43,7 +46,7 @@ class CheckedLayer(Record):
         return defaults | dict(zip(names, positional, strict=False)) | {**keywords}
 
     def conditions(self, shape: Shape, positional: tuple[object, ...], keywords: CheckedArguments) -> Conditions:
-        """Return the conditions on named sizes that the layer requires.
+        """Return the conditions on symbolic sizes under which the layer accepts an input.
 
         Raises `ShapeError` (layer-mismatch, too-few-values or axis-out-of-range) if the layer refuses the input.
         """
@@ -52,11 +55,11 @@ class CheckedLayer(Record):
 
 
 DEFAULTS: Mapping[str, object] = {"": None, "True": True, "False": False, "1": 1, "-1": -1}
-"""The values of defaults, by the text of the default in the tables."""
+"""The values of the defaults in the parameter tables, keyed by their source text."""
 
 
 def _require_rank(shape: Shape, *ranks: int) -> None:
-    """Raise `ShapeError` (layer-mismatch) unless a shape has one of the ranks."""
+    """Raise `ShapeError` (layer-mismatch) unless the rank of a shape is one of `ranks`."""
     if len(shape) not in ranks:
         message = f"it takes {' or '.join(map(str, ranks))} dims, and the input {shape_text(shape)} has {len(shape)}"
         raise rule_error(LAYER_MISMATCH, message)
@@ -68,9 +71,9 @@ def _require_min_rank(shape: Shape, min_rank: int) -> None:
 
 
 def _require_size(shape: Shape, axis: int, size: object) -> Conditions:
-    """Return the conditions under which the dim of an axis is `size`.
+    """Return the conditions under which an axis has the size `size`.
 
-    Raises `ShapeError` (layer-mismatch) if the dim is never `size`.
+    Raises `ShapeError` (layer-mismatch) if the sizes always differ.
     """
     if not isinstance(size, Dim) or isinstance(size, bool):
         return ()
@@ -82,9 +85,9 @@ def _require_size(shape: Shape, axis: int, size: object) -> Conditions:
 
 
 def _require_channels(shape: Shape, name: str, arguments: CheckedArguments) -> Conditions:
-    """Check that a tensor argument is a vector with one value per channel.
+    """Return the conditions under which a vector argument has one value per channel.
 
-    An argument of another type is not checked.
+    An argument that is not a tensor is not checked.
     """
     dims = arguments.get(name)
     if not isinstance(dims, tuple):
@@ -95,7 +98,7 @@ def _require_channels(shape: Shape, name: str, arguments: CheckedArguments) -> C
 
 
 def _require_several_values(count: Dim) -> None:
-    """Raise `ShapeError` (too-few-values) if a statistic is computed from one value."""
+    """Raise `ShapeError` (too-few-values) if each mean is computed from a single value."""
     if count == 1:
         raise rule_error(TOO_FEW_VALUES, "each mean would be that of one value")
 
@@ -146,7 +149,7 @@ def _check_last_dims(shape: Shape, arguments: CheckedArguments) -> Iterator[Cond
 
 
 def _check_listed_dims(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Check that the last dims equal the normalized shape, and that it is a list."""
+    """Check that the normalized shape is a list and equals the last dims."""
     if isinstance(arguments["normalized_shape"], int):
         raise rule_error(LAYER_MISMATCH, "its normalized shape is a list, as in (4,)")
     yield from _check_last_dims(shape, arguments)
@@ -171,7 +174,7 @@ def _check_group_norm(shape: Shape, arguments: CheckedArguments) -> Iterator[Con
 
 
 def _check_batch_norm_function(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Check the size of the statistics, the weight and the bias."""
+    """Check the sizes of the running statistics, the weight and the bias."""
     _require_min_rank(shape, 2)
     for name in ("running_mean", "running_var", "weight", "bias"):
         yield _require_channels(shape, name, arguments)
@@ -196,7 +199,7 @@ def _make_axis_check(default: int | None = None) -> Check:
 
 
 def _check_rate(_: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Check that the rate of a dropout is from 0 to 1."""
+    """Check that the probability of a dropout is between 0 and 1."""
     rate = arguments["p"]
     if isinstance(rate, int | float) and not isnan(rate) and not 0 <= rate <= 1:
         raise rule_error(LAYER_MISMATCH, f"its rate is from 0 to 1, and this one is {rate}")
@@ -209,7 +212,7 @@ def _check_matrix(shape: Shape, _: CheckedArguments) -> Iterator[Conditions]:
 
 
 def _check_prelu(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Check that there is one parameter per channel, or one for all channels."""
+    """Check that `num_parameters` is 1 or the number of channels."""
     count = arguments["num_parameters"]
     if count != 1:
         _require_min_rank(shape, 2)
@@ -282,7 +285,7 @@ CHECKED_LAYERS: Mapping[str, CheckedLayer] = {
         CheckedLayer((), _accept_any_input),
     ),
 }
-"""The shape-preserving layers, by name."""
+"""The checks of shape-preserving layers, keyed by layer name."""
 CHECKED_FUNCTIONS: Mapping[str, CheckedLayer] = {
     "layer_norm": CheckedLayer(("normalized_shape", "weight", "bias", "eps"), _check_listed_dims),
     "rms_norm": CheckedLayer(("normalized_shape", "weight", "eps"), _check_listed_dims),
@@ -296,4 +299,4 @@ CHECKED_FUNCTIONS: Mapping[str, CheckedLayer] = {
     "tril": CheckedLayer(("diagonal",), _check_matrix),
     "triu": CheckedLayer(("diagonal",), _check_matrix),
 }
-"""The shape-preserving functions and methods that do not accept every shape, by name."""
+"""The checks of shape-preserving functions and methods that do not accept every shape, keyed by name."""

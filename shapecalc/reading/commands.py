@@ -5,8 +5,9 @@ An example of a command line is `reshape 2,3,4 0,-1 --allowzero`. An example of 
     chain = input "|" stage {"|" stage}
     stage = op {value | option | option ("=" | space) value}
 
-A composite op is a framework's function that equals a chain of ops, such as `rot90`. Spaces inside brackets or quotes
-do not separate words. The command line, the prompt and case files all use this parser, so they accept the same options.
+A composite op, such as `rot90`, is a framework's function that is equivalent to a chain of ops. Spaces inside brackets
+or quotes do not separate words. The command line, the prompt and case files all use this parser, so they accept the
+same options.
 """
 
 from __future__ import annotations
@@ -60,19 +61,14 @@ if TYPE_CHECKING:
     from shapecalc.core.answers import Chain, Trace
     from shapecalc.core.dims import Shape
 
-    SpelledOption = tuple["Option", int | None]
-    """An option, and the value that its spelling sets: False for `--no-allowzero`.
-
-    The value is None for an option that takes a value.
-    """
 StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
 """The stages of a chain: the name and the options of each op."""
 
 
 class ParsedStage(Record):
-    """A parsed stage with unconverted options.
+    """A parsed stage, whose options are not converted yet.
 
-    The stage has an input if it was parsed from a command line with an input.
+    The input is None unless the stage was parsed from a command line with an input.
     """
 
     op: str
@@ -111,7 +107,7 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
 
 
 def convert_names_to_options(op: Op, words: Sequence[str]) -> list[str]:
-    """Return the words with parameter names before values written as options: `perm 1,0` as `--perm 1,0`.
+    """Convert parameter names before values to options: `perm 1,0` to `--perm 1,0`.
 
     The words 'to' and 'by' are omitted if they are not parameters. Returns an empty list if no word changes.
 
@@ -131,7 +127,7 @@ def convert_names_to_options(op: Op, words: Sequence[str]) -> list[str]:
 
 
 def _max_positional_count(names: Sequence[str]) -> int | None:
-    """Return the maximum number of positional values.
+    """Return the maximum number of positional values for parameters.
 
     Returns None if the last parameter is variadic.
     """
@@ -141,8 +137,8 @@ def _max_positional_count(names: Sequence[str]) -> int | None:
 def order_positional_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return positional values in the order of the parameters.
 
-    All operands are joined into one value, and so are all lengths. A pattern with an arrow may be written before or
-    after the shape. An einsum pattern without an arrow must be the first value.
+    All operands are joined into one value. All lengths are joined into one value, too. A pattern with an arrow may be
+    written before or after the shape. An einsum pattern without an arrow must be the first value.
 
     >>> order_positional_values(["a b -> b a", "2,3"], ("input", "pattern"))
     ['2,3', 'a b -> b a']
@@ -164,18 +160,21 @@ def order_positional_values(values: Sequence[str], names: Sequence[str]) -> list
 
 
 TO_WORDS = ("to", "into", "->", "→")
-"""The words between the input and the target of a request in plain English."""
+"""Words that separate the input from the target in a request in plain English."""
 BY_WORDS = ("by", "with")
-"""The words between the input and another argument of a request in plain English."""
+"""Words that separate the input from another argument in a request in plain English."""
 OP_ALIASES = {
     alias: (op, dialect)
     for alias, meanings in COMMAND_ALIASES.items()
     for dialect, op in meanings.items()
     if len({*meanings.values()}) == 1
 }
-"""The op of each unambiguous alias, and the dialect in which the alias is used."""
+"""The op of each unambiguous alias, and the dialect that defines the alias."""
 PERMUTE = "permute"
-"""The alias that requires axes, unlike its op: without them, PyTorch raises `TypeError` (permute() missing "dims")."""
+"""The alias of `transpose` that requires axes.
+
+PyTorch raises `TypeError` (permute() missing "dims") without them.
+"""
 UNSUPPORTED_OPS = {
     "reshape_as": ("it needs the shape of another tensor", "write that shape: reshape INPUT TARGET"),
     "view_as": ("it needs the shape of another tensor", "write that shape: view INPUT TARGET"),
@@ -204,7 +203,7 @@ UNSUPPORTED_OPS = {
         "or -d numpy; einops follows a pattern: rearrange 2,3 'a b -> r a b' r=2",
     ),
 }
-"""The reason and a supported alternative for each unsupported op."""
+"""For each unsupported op, the reason and a supported alternative."""
 
 
 def resolve_aliases(
@@ -218,9 +217,9 @@ def resolve_aliases(
     """Replace a framework's op name with shapecalc's, and add `--dialect`.
 
     `dialect` is the default dialect for an alias with several meanings. A composite op with several stages becomes a
-    chain. With `translates`, the names in the signatures of all ops are replaced, too. Without `is_complete`, the input
-    may be omitted. Raises `ShapeError` if a composite op refuses its input, if the input of a composite op is a file,
-    and (usage) for `permute` without axes and for two frameworks.
+    chain. If `translates` is True, the function names in the signatures of all ops are replaced, too. If `is_complete`
+    is False, the input may be omitted. Raises `ShapeError` if a composite op refuses its input, if the input of a
+    composite op is a file, and (usage) for `permute` without axes and for two frameworks.
 
     >>> resolve_aliases(["permute", "2,3,4", "2,0,1"]), resolve_aliases(["permute", "2,3", "1,0", "-d", "numpy"])[-1]
     (['transpose', '2,3,4', '2,0,1', '--dialect', 'torch'], 'numpy')
@@ -258,7 +257,7 @@ def resolve_aliases(
 
 
 def move_framework_word(words: Sequence[str]) -> Sequence[str]:
-    """Move the name of a framework before a request to the option `--dialect`.
+    """Replace a leading framework name with the option `--dialect`.
 
     The words are returned unchanged unless an op, a framework's function or a shape follows the name. Raises
     `ShapeError` (usage) if `--dialect` names another framework.
@@ -301,14 +300,15 @@ def _translate_words(words: Sequence[str], dialect: object, *, with_input: bool)
 
 
 def _quote_words(words: Iterable[str]) -> str:
-    """Join the words of a stage, quoting words that contain spaces."""
+    """Join the words of a stage, and quote words that contain spaces."""
     return " ".join([f'"{word}"' if " " in word else word for word in words])
 
 
 def _requested_dialect(words: Sequence[str], default: object) -> str:
-    """Return the dialect name in the words of a command line.
+    """Return the name of the dialect that a command line requests.
 
-    Returns an empty string if the dialect is missing or unknown.
+    `default` is the dialect of a line without `--dialect`. Returns an empty string if there is none, or if it is
+    unknown.
     """
     names = [] if default is None else [str(default)]
     names += [word.removeprefix("--dialect=") for word in words if word.startswith("--dialect=")]
@@ -445,7 +445,7 @@ COMPOSITE_OPS: dict[str, tuple[str, str, tuple[str, ...], Any]] = {
     "rollaxis": ("moveaxis", "numpy", ("axis", "start?"), _expand_rollaxis),
     "reduce": ("rearrange", "numpy", ("pattern", "lengths?"), _expand_reduce),
 }
-"""Composite ops by name.
+"""Composite ops, keyed by name.
 
 Each value contains the op that error messages suggest for data files, the dialect that defines the composite op, the
 parameters (optional parameters end in `?`), and the function that returns the stages.
@@ -453,7 +453,7 @@ parameters (optional parameters end in `?`), and the function that returns the s
 
 
 def expand_composites(text: str, dialect: object = None) -> str:
-    """Replace composite ops in a chain, such as `rot90`, with their stages.
+    """Replace the composite ops in a chain with their stages.
 
     Raises `ShapeError` if a stage before a composite op is refused, or if a composite op refuses its input.
 
@@ -478,14 +478,14 @@ def expand_composites(text: str, dialect: object = None) -> str:
 
 
 ORDERED_OPS = {"reshape": True, "flatten": False}
-"""The ops with NumPy's argument `order`, and whether they have a target."""
+"""The ops that accept NumPy's argument `order`. The value is True if the op has a target."""
 
 
 def expand_order(words: Sequence[str]) -> list[list[str]]:
     """Return the stages that replace a stage with NumPy's argument `order`.
 
-    In the order F, the first axis changes fastest: the axes are reversed before and after the op. Raises `ShapeError`
-    (usage) for another order, and for an op without this argument.
+    In the order F, the first axis changes fastest, so the axes are reversed before and after the op. Raises
+    `ShapeError` (usage) for an order other than C and F, and for an op without this argument.
 
     >>> expand_order(["reshape", "6,4", "order=F"])
     [['transpose', '--dialect', 'numpy'], ['reshape', '4,6', '--dialect', 'numpy'], ['transpose', '--dialect', 'numpy']]
@@ -525,7 +525,7 @@ def _chain_output(text: str, dialect: object) -> Shape:
 def has_order_argument(words: Sequence[str]) -> bool:
     """Return whether a command line has NumPy's argument `order`.
 
-    An op with this argument is read as code.
+    Such a command line is interpreted as code.
     """
     return any(word == "--order" or word.removeprefix("--").startswith("order=") for word in words[1:])
 
@@ -554,8 +554,8 @@ def find_op(name: str) -> Op:
 def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = None, typed_name: str = "") -> ParsedStage:
     """Parse the words of a stage.
 
-    `dialect` is the dialect of the whole chain, or None. `typed_name` is the alias that the words began with, for
-    messages. Raises `ShapeError` (usage) for invalid words.
+    `dialect` is the dialect of the whole chain, or None. Messages call the op `typed_name`, the alias that the user
+    typed. Raises `ShapeError` (usage) for invalid words.
 
     >>> parse_stage(["reshape", "0,-1", "--opset", "13"], with_input=False).options
     {'opset': '13', 'target': '0,-1'}
@@ -663,9 +663,9 @@ def _is_flag(op: str, name: str) -> bool:
 
 
 def command_pieces(op: str, arguments: Mapping[str, object]) -> list[tuple[str | None, str]]:
-    """Return the words of a command line, each with its argument name.
+    """Return the words of a command line, each paired with the name of its argument.
 
-    The argument name of the op and of an option spelling is None.
+    The name is None for the op and for the spelling of an option.
 
     >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
     [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
@@ -687,7 +687,7 @@ def command_pieces(op: str, arguments: Mapping[str, object]) -> list[tuple[str |
 
 
 def argument_texts(request: Request) -> dict[str, object]:
-    """Format the arguments of a request by name.
+    """Return the arguments of a request as text, keyed by name.
 
     An argument that the user typed is returned verbatim.
     """
@@ -750,7 +750,7 @@ def chain_text(answer: Trace | Chain) -> str:
 
 
 def stage_line(request: Request) -> str:
-    """Format a request as a stage of a chain, without its input.
+    """Format a request as a stage of a chain. The input is omitted.
 
     >>> import shapecalc as sc
     >>> stage_line(sc.reshape((2, 3), (0, -1)).request)
@@ -771,7 +771,7 @@ def stage_text(op: str, options: Mapping[str, object]) -> str:
 
 
 def _normalized_requests(answer: Trace | Chain) -> list[Request]:
-    """Return the requests of an answer without the user's spelling of arguments."""
+    """Return the requests of an answer with normalized arguments instead of the text that the user typed."""
     return [replace(trace.request, argument_texts={}) for trace in answer.traces]
 
 
@@ -798,7 +798,7 @@ def find_invalid_stage(stages: str) -> int | None:
 
 
 def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
-    """Return the span of the token that caused a problem.
+    """Return the span of the token in a chain that caused a problem.
 
     The token is in the stage at `index`. If the token is unknown, returns the span of the whole stage.
 

@@ -1,7 +1,7 @@
 """Translate command lines that begin with a framework's function name.
 
-An example of such a line is `pixel_shuffle 1,8,4,4 2`. The signatures of the ops contain the function names, and the
-names and defaults of the arguments. The request is resolved under the rules of the framework, unless the line has the
+An example of such a line is `pixel_shuffle 1,8,4,4 2`. The signatures of the ops define the function names and the
+names and defaults of their arguments. The request is resolved under the rules of the framework, unless the line has the
 option `--dialect`.
 """
 
@@ -19,15 +19,15 @@ from shapecalc.core.text import is_file_argument, join_words, parse_shape, rank_
 from shapecalc.reading.options import is_value, to_dashes
 
 FRAMEWORKS = ("torch", "numpy", "tensorflow", "jax", "paddle", "openvino")
-"""The frameworks in order of preference, for functions that exist in several frameworks."""
+"""The frameworks in order of preference, used if several of them have a function of the same name."""
 EXTRA_OPTIONS = {"split": ("all",)}
-"""The flags that every framework's function implies, by op. For example, a split returns all parts."""
+"""The flags that every framework's function for an op implies, keyed by op. A split, for example, returns all parts."""
 UNEVEN_WORDS = ("array_split", "tensor_split")
-"""The functions that make the first parts of a split longer by 1 if the number of parts does not divide the axis."""
+"""The functions that split an axis into parts of unequal size if the number of parts does not divide it."""
 
 
 WORD_RANKS = {"mm": (2, 2), "bmm": (3, 3), "dot": (1, 2), "t": (0, 2)}
-"""The minimum and the maximum input rank of a function whose op accepts other ranks, too."""
+"""The minimum and maximum input rank of each function that accepts fewer ranks than its op."""
 
 
 POOLING = "pool"
@@ -39,7 +39,7 @@ ONNX_OPERATORS = {
     **{f"Reduce{kind}": ("mean", "--kind", kind.lower()) for kind in ("Sum", "Max", "Min")},
     **dict.fromkeys(("Sub", "Mul", "Div", "Pow", "Where"), ("broadcast",)),
 }
-"""The op and its options for each ONNX operator; other operators are found in the tables of the ops."""
+"""The op and the options of each ONNX operator. Other operators are found in the signatures of the ops."""
 
 
 def translate_onnx_operator(words: Sequence[str]) -> list[str] | None:
@@ -64,8 +64,8 @@ def translate_framework_call(words: Sequence[str], dialect: str, *, with_input: 
     """Translate a framework's function call to the command line of an op.
 
     Returns the command line and the framework. `dialect` is the dialect in the line, or an empty string. Returns None
-    for an unknown function, and for a windowed function, since its name contains its number of spatial dims. Raises
-    `ShapeError` (usage) for an input of unsupported rank.
+    for an unknown function. Also returns None for a windowed function, whose name contains the number of spatial dims.
+    Raises `ShapeError` (usage) for an input of unsupported rank.
 
     >>> translate_framework_call(["pixel_shuffle", "1,8,4,4", "2"], "", with_input=True)
     (['depth_to_space', '1,8,4,4', '2'], 'torch')
@@ -135,7 +135,7 @@ def find_framework_call(word: str, dialect: str = "") -> OpCall | None:
 
 
 def _assign_values(op: Op, signature: Signature, values: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the op parameters of positional values, each with its value."""
+    """Yield each positional value with the op parameter to which it is assigned."""
     params = [argument.param for argument in signature.arguments]
     params = [*takewhile(op.param_names.__contains__, params)]
     if "operands" in params:
@@ -150,9 +150,9 @@ def _assign_values(op: Op, signature: Signature, values: Sequence[str]) -> Itera
 
 
 def _pop_named_arguments(op: Op, signature: Signature, options: list[str]) -> dict[str, str]:
-    """Remove options for function arguments from a list of words.
+    """Remove the options that are arguments of the function from a list of words.
 
-    Returns the values of these options by op parameter.
+    Returns the values of these options, keyed by op parameter.
     """
     own = {name: argument.param for argument in signature.arguments for name in argument.names}
     arguments: dict[str, str] = {}
@@ -177,7 +177,7 @@ def _pop_named_arguments(op: Op, signature: Signature, options: list[str]) -> di
 def _argument_words(op: Op, arguments: dict[str, str]) -> list[str]:
     """Format arguments as words.
 
-    Arguments are positional up to the first omitted positional parameter; the other arguments are named.
+    Arguments after an omitted positional parameter are written with their names.
     """
     positional = [*takewhile(arguments.__contains__, op.positional_only_names)]
     words = [

@@ -1,7 +1,7 @@
 """Convert the arguments of layers and functions to options of ops.
 
-The signatures of the ops contain the names and the parameters of the layers. An option builder converts the arguments
-of a layer, such as `nn.Conv2d(3, 64, 7)`, to the options of the op, such as `{"weight": (64, 3, 7, 7)}`.
+The signatures of the ops define the names and parameters of the layers. An option builder converts the arguments of a
+layer, such as `nn.Conv2d(3, 64, 7)`, to the options of the op, such as `{"weight": (64, 3, 7, 7)}`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 LayerArguments: TypeAlias = "Mapping[str, Any]"
-"""The arguments of a layer or function, by parameter of the op.
+"""The arguments of a layer or function, keyed by op parameter.
 
-An argument without a corresponding parameter has its own name. An omitted argument is None, and a tensor argument is
+An argument that is not an op parameter keeps its own name. An omitted argument is None, and a tensor argument is
 represented by its shape.
 """
 OptionBuilder: TypeAlias = "Callable[[Shape, LayerArguments, Layer], Options]"
-"""A function that returns the options of an op for an input shape, the arguments and the layer."""
+"""A function that returns the options of an op, given the input shape, the arguments and the layer."""
 KERAS_LAYERS = "keras.layers."
 
 
@@ -48,12 +48,12 @@ class Layer(Record):
     op: Op
     name: str
     signatures: tuple[Signature, ...]
-    """The signatures of the layer in each framework."""
+    """The signatures of the layer, one for each framework."""
     build_options: OptionBuilder
 
     @lazy
     def parameters(self) -> Mapping[str, str]:
-        """Map each parameter to its names in the frameworks, such as `stride/strides`."""
+        """Map each op parameter to its names in the frameworks, such as `stride/strides`."""
         names: dict[str, dict[str, None]] = {}
         for signature in self.signatures:
             for argument in signature.arguments:
@@ -62,12 +62,12 @@ class Layer(Record):
 
     @property
     def implied_options(self) -> Mapping[str, object]:
-        """The op options that the name determines, such as the kind of an `AvgPool2d`."""
+        """The op options that the name of the layer implies, such as the kind of an `AvgPool2d`."""
         return self.signatures[0].options
 
 
 def _window_options(arguments: LayerArguments) -> dict[str, object]:
-    """Return the window options of an op from the arguments of the same name."""
+    """Return the window options of an op. The arguments have the same names."""
     return {
         name: arguments.get(name) for name in ("stride", "padding", "dilation", "groups", "output_padding", "layout")
     }
@@ -104,8 +104,8 @@ def _pool_options(_: Shape, arguments: LayerArguments, layer: Layer) -> Options:
 def _pad_options(shape: Shape, arguments: LayerArguments, _: Layer) -> Options:
     """Return the options of `pad`.
 
-    PyTorch lists the pairs of widths from the last axis backwards. NumPy and TensorFlow list one pair per axis, from
-    the first axis on. A mode that the op does not have is omitted, because a mode does not affect the shape.
+    PyTorch lists the pairs of widths starting with the last axis, NumPy and TensorFlow starting with the first axis. A
+    mode that the op does not support is omitted, because the mode does not affect the shape.
     """
     widths = arguments["padding"]
     if not isinstance(widths, tuple):
@@ -131,12 +131,12 @@ BUILDERS: Mapping[str, OptionBuilder] = {
     PAD.name: _pad_options,
     UPSAMPLE.name: lambda _, arguments, __: {"size": arguments["size"], "scale": arguments["scale"]},
 }
-"""The option builders by op, for all functions and layers of the op."""
+"""The option builders of layers and functions, keyed by op."""
 KERAS_BUILDERS: Mapping[str, OptionBuilder] = {
     RESHAPE.name: lambda shape, arguments, _: {"target": (*shape[:1], *arguments["target"])},
     TRANSPOSE.name: lambda _, arguments, __: {"perm": (0, *arguments["perm"])},
 }
-"""The option builders of Keras layers by op. The arguments of these layers omit the batch axis, axis 0."""
+"""The option builders of Keras layers, keyed by op. The arguments of these layers do not count the batch axis."""
 
 
 def _find_option_builder(call: OpCall) -> OptionBuilder | None:
@@ -145,7 +145,7 @@ def _find_option_builder(call: OpCall) -> OptionBuilder | None:
 
 
 def _layers_by_name() -> dict[str, Layer]:
-    """Return all layers by name.
+    """Return all layers, keyed by name.
 
     Layers of several frameworks with the same name share an entry.
     """
@@ -158,13 +158,13 @@ def _layers_by_name() -> dict[str, Layer]:
 
 
 LAYERS: Mapping[str, Layer] = _layers_by_name()
-"""Layers and functions by name.
+"""The layers and functions, keyed by name.
 
-The input tensor is the first argument of a function, and the only argument when an instantiated layer is called.
+The input tensor is the first argument of a function, and the only argument when a layer object is called.
 """
 MULTI_OPERAND_FUNCTIONS: Mapping[str, Op] = {
     name: op
     for name, [(op, signature), *_] in calls_by_name().items()
     if "operands" in op.param_names and any(argument.param == "operands" for argument in signature.arguments)
 }
-"""The ops of functions that have several tensor arguments, by function name."""
+"""The ops of the functions that take several tensors, keyed by function name."""

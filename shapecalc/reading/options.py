@@ -1,4 +1,4 @@
-"""Options of commands and ops, and the parser of command-line words."""
+"""Define the options of commands and ops, and parse command lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shapecalc.core.params import Param
 
     SpelledOption = tuple["Option", int | None]
-    """An option, and the value that its spelling sets: False for `--no-allowzero`.
+    """An option and the value that its spelling implies, such as False for `--no-allowzero`.
 
     The value is None for an option that takes a value.
     """
@@ -61,7 +61,7 @@ class Option(Record):
     metavar: str = "NAME"
     """The placeholder of the value in the help text."""
     long: str = ""
-    """The long spelling; empty if it is `--` followed by the name."""
+    """The long spelling, or an empty string if it is `--` followed by the name."""
     short: str = ""
     default: Any = None
     completions: Callable[[], Iterable[str]] | None = None
@@ -72,7 +72,7 @@ class Option(Record):
     """Whether the help shows the default."""
     minimum: int = 0
     maximum: int = 0
-    """The largest integer that the option accepts, if the option takes an integer."""
+    """The largest accepted integer, if the option takes an integer."""
 
     @property
     def spelling(self) -> str:
@@ -84,7 +84,7 @@ class Option(Record):
         return self.long or f"--{to_dashes(self.name)}"
 
     def spellings(self) -> dict[str, int | None]:
-        """Return the values that the spellings of the option set.
+        """Return the value that each spelling of the option implies.
 
         The value is None for an option that requires a value.
 
@@ -120,7 +120,7 @@ class Option(Record):
 
 
 def default_values(options: Iterable[Option]) -> dict[str, Any]:
-    """Return the default values of options by name.
+    """Return the default values of options, keyed by name.
 
     >>> default_values([Option("backend", "...", default="auto"), Option("json", "...", OptionKind.FLAG)])
     {'backend': 'auto', 'json': False}
@@ -144,7 +144,7 @@ class MissingArgumentError(ShapeError):
 
 
 AXIS_SPELLINGS = ("--axis", "--axes", "--dim", "--dims", "--perm")
-"""The spellings in several frameworks of the option for the axes of an op.
+"""The spellings of the axes option in several frameworks.
 
 Each op with such an option accepts all of the spellings.
 """
@@ -154,29 +154,29 @@ SHUFFLE_SPELLINGS = {
     "--reshape-dims": "--to",
     "--second-transpose": "--second",
 }
-"""The options of a Shuffle by their TensorRT names."""
+"""The options of a Shuffle, keyed by TensorRT attribute name."""
 OPTION_ALIASES = {**SHUFFLE_SPELLINGS, "--framework": "--dialect"}
-"""Other spellings of options, by spelling."""
+"""The option of each alternative spelling."""
 SWITCH_VALUES = ("0", "1", "true", "false")
-"""The words that may follow a switch as its value, in lower case."""
+"""The lower-case words that may follow a switch as its value."""
 
 
 class OptionLookup:
-    """A lazy lookup of options by spelling.
+    """A lookup of options by spelling that creates the options lazily.
 
     Options are created one after another until a spelling matches. The last options require the import of every
     dialect, which takes longer than most commands.
     """
 
     def __init__(self, options: Iterable[Option], op: Op | None = None) -> None:
-        """Create a lookup without consuming the options.
+        """Create a lookup without creating the options.
 
-        If `op` is not None, the argument names of its framework calls are accepted as spellings, too.
+        If `op` is not None, the argument names of the op in frameworks are also accepted as spellings.
         """
         self._pending, self._known, self._op = iter(options), dict[str, "SpelledOption"](), op
 
     def find(self, spelling: str) -> SpelledOption | None:
-        """Return the option with a spelling, and the value that the spelling sets.
+        """Return the option with a spelling, and the value that the spelling implies.
 
         Returns None for an unknown spelling.
         """
@@ -188,7 +188,7 @@ class OptionLookup:
         return self._known[spelling]
 
     def _find_alias(self, spelling: str) -> SpelledOption | None:
-        """Return the option with an alias, and the value that the alias sets.
+        """Return the option with an alias, and the value that the alias implies.
 
         An alias has underscores instead of dashes, or is another framework's name of the option. Returns None for an
         unknown alias.
@@ -197,16 +197,16 @@ class OptionLookup:
         aliases = AXIS_SPELLINGS if spelling in AXIS_SPELLINGS else (OPTION_ALIASES.get(spelling, spelling),)
         if self._op is not None and not any(alias in self._known for alias in aliases):
             from shapecalc.core.ops.calls import (
-                find_parameter,  # imported here because few lines have such an option
+                find_parameter,  # imported here, because few lines have such an option
             )
 
             aliases = (f"--{to_dashes(find_parameter(self._op, spelling[2:].replace('-', '_')))}",)
         return next((self._known[alias] for alias in aliases if alias in self._known), None)
 
     def find_dialect_option(self, spelling: str) -> tuple[SpelledOption, str] | None:
-        """Return the option `--dialect` for a spelling such as `--torch`.
+        """Return the option `--dialect` and the dialect for a spelling such as `--torch`.
 
-        Also returns the name of the dialect. Returns None for any other spelling.
+        Returns None for any other spelling.
         """
         if spelling[:2] != "--" or "--dialect" not in self._known or (dialect := find_dialect(spelling[2:])) is None:
             return None
@@ -257,9 +257,9 @@ def parse_words(
     """Split words into positional values and options by name.
 
     After `--` every word is a value. A 0 or 1 after a switch is its value if `max_values` values precede it. If
-    `allow_unknown`, an unknown option is a value; otherwise, raises `ShapeError` (usage). If `allow_named`, a word such
-    as `axis=1` is an option, as in Python; if `has_input`, the first value is a shape, even as `shape=(2, 3)`. Error
-    messages contain the name of the command or op.
+    `allow_unknown` is True, an unknown option is a value; otherwise, raises `ShapeError` (usage). If `allow_named` is
+    True, a word such as `axis=1` is an option, as in Python. If `has_input` is True, the first value is a shape, even
+    if it is written as `shape=(2, 3)`. `command_name` is used in error messages.
 
     >>> from shapecalc.core.ops import OPS
     >>> parse_words(["1,3,1", "--axes", "-1", "-donnx"], op_option_lookup(OPS["squeeze"]), "squeeze")
@@ -323,8 +323,8 @@ def assign_positional(
 ) -> dict[str, Any]:
     """Assign positional values to names, and merge them with the options.
 
-    Names that `options` contains are skipped, unless there are too many values. Raises `ShapeError` (usage) for an
-    extra value, or for a name that already has a value in `options`.
+    Names in `options` are skipped, unless there are too many values. Raises `ShapeError` (usage) for an extra value, or
+    for a name that already has a value in `options`.
     """
     if len(values) > len(names):
         raise ExtraValueError(
@@ -340,7 +340,7 @@ def assign_positional(
 def check_required(arguments: Mapping[str, Any], required: Mapping[str, str]) -> None:
     """Raise `MissingArgumentError` (usage) for the first missing required argument.
 
-    `required` maps the names of arguments to the metavars in the message.
+    `required` maps each argument name to the placeholder that the message prints.
     """
     for name, metavar in required.items():
         if name not in arguments:
@@ -368,20 +368,20 @@ RULE_OPTIONS = options_by_name(
     ),
     Option("where", "Sizes for names: N=8,C=3.", metavar="SIZES"),
 )
-"""The options for the dialect, ONNX opset, element type and symbolic sizes."""
+"""The options that select the rules: the dialect, the ONNX opset, the element type and the symbolic sizes."""
 SWITCH_HELP = {
     "allowzero": "ONNX, since opset 14: 0 is a dim of size zero.",
     "special_zero": "oneDNN and OpenVINO, where it is required: 0 copies a dim.",
     "zero_is_placeholder": "TensorRT, on by default: 0 copies a dim.",
 }
 _option_lookups: dict[str, tuple[Op, OptionLookup]] = {}
-"""The option lookups of ops, by op name."""
+"""Cached option lookups, keyed by op name."""
 
 
 def switch_options(op: Op | None = None) -> list[Option]:
     """Return the options for the switches of the dialects, such as `--allowzero`.
 
-    If `op` is given, returns only the switches that change this op.
+    If `op` is not None, returns only the switches that affect this op.
     """
     all_switches = zero_meaning_by_switch()
     names = all_switches if op is None else {switch_name(op, row) for row in supporting_dialects(op)}
@@ -401,7 +401,7 @@ def rule_options(op: Op | None = None) -> list[Option]:
 def op_options(op: Op) -> Iterator[Option]:
     """Yield the options of an op's command line.
 
-    The op's own parameters come first. Options that require the import of every dialect come last.
+    The op's own parameters come first. The options whose creation imports all dialects come last.
     """
     yield from map(option_from_param, op.params)
     yield from RULE_OPTIONS.values()

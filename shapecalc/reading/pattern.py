@@ -1,9 +1,9 @@
-"""Shape patterns, and the matching of shapes against patterns.
+"""Parse shape patterns, and match shapes against them.
 
     pattern = type "[" dims "]" | dims        dims as in a shape; one of the dims may be "..."
 
 `?` matches any dim, and `...` matches any number of dims. A name is bound to the first dim that it matches, and then
-matches only equal dims. A fixed name is a symbolic size of the shape itself, and matches only itself.
+matches only equal dims. A fixed name is a symbolic size of the matched shape, and matches only itself.
 """
 
 from __future__ import annotations
@@ -50,26 +50,23 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 ANY_DIMS = "..."
-"""The token for any number of dims."""
+"""The token that matches any number of dims."""
 
 
 ExpectedDim: TypeAlias = int | str | Monomial | None
-"""A dim of a pattern, in the form in which it is compared.
+"""A dim of a pattern, prepared for comparison.
 
 An integer or a monomial must equal the actual dim, a string is a name to bind, and None matches any dim.
 """
 DimMismatch: TypeAlias = tuple[int | None, str]
-"""The index of the differing dim, and the reason.
+"""The index of the mismatched dim, and the reason.
 
 The index is None if the rank or the element type differs.
 """
 
 
 class ShapePattern(Record):
-    """A pattern of dims and an optional element type.
-
-    Dims may be names.
-    """
+    """A pattern of dims with an optional element type."""
 
     dims: Shape
     ellipsis_index: int | None = None
@@ -84,9 +81,9 @@ class ShapePattern(Record):
         return f"{self.dtype}[{text}]" if self.dtype else text or "[]"
 
     def is_open(self, fixed_names: Collection[str]) -> bool:
-        """Return whether the pattern matches more than one shape.
+        """Return whether the pattern contains `...`, an element type or a name to bind.
 
-        Such a pattern has `...`, an element type, or a name that is not in `fixed_names`.
+        The names in `fixed_names` are not bound.
         """
         return (
             self.ellipsis_index is not None
@@ -129,7 +126,7 @@ def parse_pattern(text: str, argument: str) -> ShapePattern:
 def pattern_from_sequence(value: object, argument: str) -> ShapePattern:
     """Convert a Python sequence to a shape pattern.
 
-    `...` and "..." match any number of dims. Raises `ShapeError` (usage) for an invalid sequence.
+    The items `...` and "..." match any number of dims. Raises `ShapeError` (usage) for an invalid sequence.
     """
     elements = to_element_tuple(value, argument)
     if ... not in elements and ANY_DIMS not in elements:
@@ -156,7 +153,7 @@ def _check_sizes(dims: Shape, tokens: Sequence[Token], argument: str) -> None:
 def _scan_pattern(text: str, argument: str) -> ScannedShape:
     """Split a pattern into tokens.
 
-    Raises `ShapeError` (usage) for text other than one shape.
+    Raises `ShapeError` (usage) unless the text is a single shape.
     """
     try:
         scanned = scan_shape(text, argument)
@@ -193,7 +190,7 @@ def _check_single_ellipsis(ellipses: list[Token] | list[int], argument: str) -> 
 class MatchedSizes(dict[str, Dim]):
     """The sizes of the names in a matching pattern.
 
-    A match is true even if the pattern has no names.
+    Its truth value is True even if the pattern has no names.
     """
 
     def __bool__(self) -> bool:
@@ -203,7 +200,7 @@ class MatchedSizes(dict[str, Dim]):
 class Matcher:
     """A matcher of shapes against one pattern.
 
-    A name keeps the size of its first match.
+    A name that is bound keeps its size for later shapes.
     """
 
     def __init__(
@@ -211,13 +208,13 @@ class Matcher:
     ):
         """Create a matcher of a pattern.
 
-        `sizes` maps the names that are already bound to sizes.
+        `sizes` contains the sizes of names that are already bound.
         """
         self.pattern = pattern
         self.sizes: dict[str, Dim] = dict(sizes or {})
         """The sizes of the bound names."""
         self.binding_locations: dict[str, str] = dict.fromkeys(self.sizes, "as given")
-        """The location at which each name was bound."""
+        """The location of the shape that bound each name."""
         self._fixed_names = frozenset(fixed_names)
         self._expected = tuple([self._compile_dim(dim) for dim in pattern.dims])
         self._last_match: tuple[Shape, str | None] | None = None
@@ -228,7 +225,7 @@ class Matcher:
 
     @classmethod
     def with_sizes_of(cls, other: Matcher | None, pattern: ShapePattern) -> Matcher:
-        """Return a matcher of another pattern with the sizes bound by `other`."""
+        """Return a matcher of `pattern` that starts with the sizes bound by `other`."""
         matcher = cls(pattern, other.sizes if other else None)
         matcher.binding_locations |= other.binding_locations if other else {}
         return matcher
@@ -236,8 +233,8 @@ class Matcher:
     def match_shape(self, shape: Shape, dtype: str | None = None, location: str = "") -> Problem | None:
         """Match a shape, and bind the names of the pattern.
 
-        If the shape differs, returns the problem, and binds no name. `location` is the source of the shape, such as a
-        file. Problems of later shapes report it as the origin of the bound sizes.
+        If the shape does not match, returns the problem and binds no name. `location` is the source of the shape, such
+        as a file. If a later shape does not match, its problem reports where the sizes were bound.
 
         >>> from shapecalc.reading.pattern import to_pattern
         >>> matcher = Matcher(to_pattern("N,2*H,..."))
@@ -281,7 +278,7 @@ class Matcher:
     def _bind_names(self, expected_dims: tuple[ExpectedDim, ...], shape: Shape, location: str) -> DimMismatch | None:
         """Bind names to the dims of a shape.
 
-        If a dim differs, returns the mismatch, and binds no name.
+        If a dim does not match, returns the mismatch and binds no name.
         """
         sizes, seen_at, products = self.sizes.copy(), dict[str, int](), list[int]()
         for index, (expected, size) in enumerate(zip(expected_dims, shape, strict=True)):
@@ -311,9 +308,9 @@ class Matcher:
     def _bind_products(
         self, dims: Mapping[int, Dim | None], shape: Shape, sizes: dict[str, Dim], bound_axes: dict[str, int]
     ) -> int | None:
-        """Bind the free names in products.
+        """Bind the unbound names in dims that are products.
 
-        A product with one free name is solved for it. Returns the first axis that cannot match, or None.
+        A product with one unbound name is solved for it. Returns the first axis that cannot match, or None.
         """
         pending = {axis: monomial(dim) for axis, dim in dims.items() if dim is not None}
         while ready := [axis for axis, dim in pending.items() if len(self._free_names(dim, sizes)) < 2]:
@@ -372,9 +369,9 @@ def _format_dim(dim: Dim, sizes: Mapping[str, Dim]) -> str:
 
 
 def _solve_name(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], name: str = "") -> Dim | None:
-    """Solve `dim == size` for the free name `name`.
+    """Solve `dim == size` for the unbound name `name`.
 
-    Returns the size of the name, or None if there is no solution. Without a free name, returns `size` if the equation
+    Returns the size of the name, or None if there is no solution. If `name` is empty, returns `size` if the equation
     holds.
     """
     try:
@@ -396,7 +393,8 @@ def _solve_name(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], name: str = 
 def _find_unsatisfiable_axis(dims: Mapping[int, Monomial], shape: Shape, sizes: Mapping[str, Dim]) -> int | None:
     """Return the first axis whose product cannot equal its size, or None.
 
-    Each product has several free names. The equations `product == size` of all axes must have a common solution.
+    Each product has several unbound names. Some sizes of these names must satisfy the equations `product == size` of
+    all axes.
     """
     stated: Conditions = ()
     for axis, dim in dims.items():
@@ -411,8 +409,8 @@ def _find_unsatisfiable_axis(dims: Mapping[int, Monomial], shape: Shape, sizes: 
 def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names: Iterable[str] = ()) -> str | None:
     """Return the reason why an output does not match a pattern, or None.
 
-    The names in the request and in `fixed_names` match only themselves; all other names match any size. If the pattern
-    contains only integers and these names, the reason is an empty string.
+    The names in the request and in `fixed_names` match only themselves; all other names match any size. The reason is
+    an empty string if the pattern contains only integers and these names.
 
     >>> import shapecalc as sc
     >>> from shapecalc.reading.pattern import parse_pattern
@@ -449,8 +447,8 @@ def shape_and_type(value: object) -> tuple[Shape, str | None]:
 def match_pattern(pattern: object, shape: object, where: Mapping[str, int] | None) -> MatchedSizes:
     """Match a shape against a pattern, and return the sizes of the names.
 
-    `where` contains known sizes. Raises `ShapeError` (differs) if the shape does not match, and `ShapeError` (usage)
-    for an invalid argument.
+    `where` contains the sizes of names that are already known. Raises `ShapeError` (differs) if the shape does not
+    match, and `ShapeError` (usage) for an invalid argument.
     """
     matcher = Matcher(to_pattern(pattern), parse_sizes(where or {}))
     problem = matcher.match_shape(*shape_and_type(shape))

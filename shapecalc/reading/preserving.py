@@ -1,8 +1,8 @@
-"""The effects of shape-preserving functions on elements and strides.
+"""Effects of shape-preserving functions on elements and strides.
 
-A chain has no stages for these functions. Code, data and examples of a chain are therefore wrong if a function changes
-the elements. The strides determine whether a later `view` is possible. Sources: the kernels of PyTorch 2.13.0 and its
-page on tensor views; measured in `tests/engines/test_strides.py`.
+A chain has no stages for these functions. If a function changes the elements, the code, data and examples of a chain
+are therefore wrong. The strides determine whether a later `view` is possible. Sources: the kernels of PyTorch 2.13.0
+and its page on tensor views; measured in `tests/engines/test_strides.py`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ from shapecalc.core.record import Record
 
 
 class PreservingFunction(Record):
-    """A shape-preserving function, with its effect on elements and strides."""
+    """The effect of a shape-preserving function on elements and strides."""
 
     keeps_elements: bool
     """Whether the result has the same elements as the input."""
     result_strides: Callable[[Shape, Shape], Shape | None]
-    """A function of shape and strides that returns the strides of the result, or None if they cannot be determined."""
+    """A function that returns the strides of the result, or None if they are unknown.
+
+    Its arguments are the shape and the strides of the input.
+    """
 
     is_contiguous: bool = False
     """Whether the result is contiguous, whatever the strides of the input are."""
@@ -62,7 +65,7 @@ CAST = PreservingFunction(False, compute_clone_strides)
 ELEMENTWISE = PreservingFunction(False, _elementwise_result_strides)
 CONTIGUOUS = PreservingFunction(False, _contiguous_result_strides, is_contiguous=True)
 SUGGESTED = PreservingFunction(False, _suggested_result_strides)
-"""A function whose result is channels-last if the input is channels-last, and otherwise contiguous."""
+"""A function whose result is channels-last if the input is, and otherwise contiguous."""
 
 _GROUPS: Mapping[str, PreservingFunction] = {
     "detach to cpu cuda numpy asarray tensor constant convert_to_tensor identity from_numpy as_tensor eval "
@@ -84,7 +87,7 @@ _GROUPS: Mapping[str, PreservingFunction] = {
 PRESERVING_FUNCTIONS: Mapping[str, PreservingFunction] = {
     name: function for names, function in _GROUPS.items() for name in names.split()
 }
-"""The functions that preserve the shape, by name."""
+"""The shape-preserving functions, keyed by name."""
 
 BROADCASTING_METHODS = {
     "masked_fill",
@@ -100,25 +103,28 @@ BROADCASTING_METHODS = {
     "lerp",
     "xlogy",
 }
-"""The functions with additional arguments that are numbers or tensors, and broadcast with the input."""
+"""The methods whose additional arguments, numbers or tensors, broadcast with the tensor."""
 PRESERVING_LAYERS: Mapping[str, PreservingFunction] = {
     r"drop(out|path)?\d?d?": SAME_STRIDES,
     r"identity": SAME_TENSOR,
     r"(layer_?norm|ln|(log_?)?softmax)\d?d?|instance_?norm\d?d?": CONTIGUOUS,
     r"((batch|group|rms)?_?norm|bn)_?\d*d?": SUGGESTED,
 }
-"""The layers that preserve the shape, by a regular expression for their name; other layers are elementwise."""
+"""The effects of shape-preserving layers, keyed by a regular expression for the layer name.
+
+Other layers are elementwise.
+"""
 CASTING_FUNCTIONS = {
     *("to", "type", "type_as", "astype", "cast"),
     *("asarray", "array", "tensor", "as_tensor", "constant", "convert_to_tensor"),
 }
-"""The functions that may have an element type as an argument."""
+"""The functions that accept an element type as an argument."""
 CAST_TYPES = r"(?:float|half|bfloat|double|u?int|long|short|bool|complex|cfloat)\d*(?:_)?"
-"""The names of element types, such as `float16` in `x.to(torch.float16)`."""
+"""A regular expression for names of element types, such as `float16` in `x.to(torch.float16)`."""
 
 
 def find_preserving_layer(layer_name: str) -> PreservingFunction:
-    """Return the properties of a shape-preserving layer by name.
+    """Return the effect of a shape-preserving layer, given its name.
 
     >>> find_preserving_layer("self.attn_drop").keeps_elements, find_preserving_layer("nn.Identity").keeps_elements
     (False, True)

@@ -46,9 +46,9 @@ NAMED_SHAPE = re.compile(r"[A-Za-z_][\w.]*\s*=\s*(.+)", re.DOTALL)
 MAX_WORD_LENGTH = 200
 """The maximum number of characters of a word in a message, or of a file name."""
 MAX_LOOSE_NAME_LENGTH = 2
-"""The maximum length of the words that are taken for names of dims in a shape such as `b c h w`."""
+"""The maximum length of a dim name in a shape without commas or brackets, such as `b c h w`."""
 MAX_DETECTED_LENGTH = 10_000
-"""The maximum number of characters of a text that may be a shape, unless the text starts as a shape does."""
+"""The maximum number of characters of a shape that does not start with a digit or one of `SHAPE_STARTS`."""
 MAX_PRINTED_WORDS = 20
 """The maximum number of words of the input that a message quotes."""
 MAX_DETECTED_WORDS = 1000
@@ -64,7 +64,7 @@ ASSIGNMENT = re.compile(r"\s*[A-Za-z_][\w.]*(?:\s*,\s*[A-Za-z_][\w.]*)*\s*(?::\s
 class UserInput(Record):
     """The words of a command line without a command name.
 
-    The function `is_error_message` returns whether a string is an error message of a framework.
+    `is_error_message` is a function that returns whether a string is an error message of a framework.
     """
 
     arguments: tuple[str, ...]
@@ -89,8 +89,8 @@ class UserInput(Record):
 def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[str] | None:
     """Return the command line for an input, or None if it is not recognized.
 
-    In this command line, the word `-` represents the text of the input. Raises `ShapeError` (usage) if an input of too
-    many words or bytes is not recognized.
+    In the command line, `-` represents the text of the input. Raises `ShapeError` (usage) if the input is not
+    recognized and has too many words or bytes.
 
     >>> detect_command(UserInput((), ("2,3,4", "to", "6,4"), lambda text: False), ["--json"])
     ['reshape', '2,3,4', '6,4', '--json']
@@ -112,7 +112,7 @@ def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[s
 
 
 def is_assignment(text: str) -> bool:
-    """Return whether a text begins with an assignment of Python; the assigned name may be the name of an op.
+    """Return whether a text begins with a Python assignment, even one to the name of an op.
 
     >>> is_assignment("shuffle = network.add_shuffle(x)"), is_assignment("reshape 2,3 6")
     (True, False)
@@ -131,7 +131,7 @@ COMMAND_ALIASES = {
     "lint": "model --lint",
     "version": "--version",
 }
-"""The commands by the names that other programs use for them."""
+"""The command for each command name of another program."""
 
 
 def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
@@ -153,7 +153,7 @@ def is_shape(text: str, *, beside_shape: bool = False) -> bool:
 
     A shape starts with a digit, `-`, `?` or a bracket, contains a comma, or has the format in which a tool prints
     shapes. Names separated by blanks are a shape if every word is a number or at most `MAX_LOOSE_NAME_LENGTH`
-    characters long, or if `beside_shape` states that another shape follows.
+    characters long, or if `beside_shape` is True, because another shape follows.
 
     >>> is_shape("2x3"), is_shape("N,-1"), is_shape("(4)"), is_shape("foo"), is_shape("x.view(2,3)")
     (True, True, True, False, False)
@@ -205,13 +205,13 @@ def format_command_message(line: Iterable[str]) -> str:
 def _quote_word(word: str) -> str:
     """Quote a word for a shell.
 
-    Double quotes are used if the word contains a single quote.
+    Double quotes are used for a word that contains a single quote.
     """
     return f'"{word}"' if "'" in word and not {*word} & {*'"$`!\\'} else quote(word)
 
 
 def suggest_command(words: Sequence[str]) -> str:
-    """Return a hint for words that are not recognized, or an empty string.
+    """Return a hint for an input that is not recognized, or an empty string.
 
     Hints exist for three or four shapes, for two shapes in a sentence, and for a shape that the shell split into words.
 
@@ -251,16 +251,15 @@ def _shape_hint(text: str) -> str:
 
 ARRAY_SUFFIXES = (".npy", ".npz", ".safetensors", ".zarr")
 MAX_FOLDER_NAMES = 50_000
-"""The maximum number of files and folders below a folder of arrays."""
+"""The maximum number of files and folders that are listed in a folder of arrays."""
 SUFFIX_COMMANDS = {".onnx": "model", ".py": "code"}
-"""The command for each suffix of a file name."""
+"""The command for each file name suffix."""
 
 
 def _recognize_file(user_input: UserInput) -> list[str] | None:
     """Recognize the path of a file or folder.
 
-    A file contains arrays, a model, code, cases or an error message. A shape pattern for arrays may precede their
-    paths.
+    A file contains an array, a model, code, cases or an error message. A shape pattern may precede the paths of arrays.
     """
     name, *others = user_input.words
     if not name or all(map(is_shape, user_input.words)) or _recognize_operands(user_input):
@@ -390,7 +389,7 @@ def _recognize_shapes(user_input: UserInput) -> list[str] | None:
 
 
 def _recognize_operands(user_input: UserInput) -> list[str] | None:
-    """Recognize two shapes or files separated by an infix operator."""
+    """Recognize two shapes or files with an infix operator between them."""
     match re.split(" ([@+*/-]) ", user_input.line):
         case [first, sign, second] if _are_two_shapes(first, second):
             return [INFIX_OPS[sign], first.strip(), second.strip()]
@@ -406,9 +405,9 @@ SHUFFLE_ATTRIBUTES = {
     "to": r"reshape(?:[_ ]?dim(?:ension)?s|(?=\s?[:=])(?!\s?=\s?(?!trt\b|tensorrt\b)[a-z_]\w*\.\w))",
     "second": r"second[_ ]?transpose",
 }
-"""Regular expressions for the attributes of a TensorRT Shuffle, by option.
+"""Regular expressions for the attribute names of a TensorRT Shuffle, keyed by option.
 
-The expressions match the attribute names in C++, in Python and in logs.
+They match the names in C++, in Python and in logs.
 """
 ATTRIBUTE_VALUE = (
     r"(?:\W|[A-Za-z]\w{0,20}(?=[({.:])|\d(?=, ?\{)){0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})(?!\d|, ?\{)"
@@ -420,7 +419,7 @@ SHUFFLE_ATTRIBUTE = re.compile(
     r"|(?P<made>add_?shuffle)|(?P<literal>zero_?is_?placeholder\W{1,5}(?:false|0)))",
     re.IGNORECASE,
 )
-"""A regular expression for a Shuffle's attribute, or a call that adds a Shuffle.
+"""A regular expression for an attribute of a Shuffle, or for a call that adds a Shuffle.
 
 The first two groups match the name of the variable that contains the layer.
 """
@@ -432,7 +431,7 @@ It matches a call that sets a shape at run time, and a call that adds a layer of
 PRINTED_SHAPE = re.compile(r"# \w+: (\S+) -> |(?<![\w,])(\d+(?:\s?[,x]\s?\d+)+)")
 """A regular expression for an input shape outside of Shuffles.
 
-The shape is in a comment printed by `--as`, or it is any other list of numbers.
+The shape is in a comment that `--as` prints, or it is any other list of numbers.
 """
 
 
@@ -547,11 +546,11 @@ def _recognize_pattern(user_input: UserInput) -> list[str] | None:
 
 
 PRINTED_ARRAY = re.compile(r"array\(\[\s*\d+(?:\s*,\s*\d+)+\s*\](?:, dtype=\w+)?\)")
-"""A regular expression for a printed array of numbers. Interpreters of models print shapes in this form."""
+"""A regular expression for a printed array of numbers, the form in which interpreters of models print shapes."""
 
 
 LITERAL_TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
-"""A regular expression for a shape instead of a tensor: `(2,3).reshape(6)`."""
+"""A regular expression for a shape used as a tensor: `(2,3).reshape(6)`."""
 
 
 METHOD_CALL = re.compile(r"(?!x\b)[a-z_]\w*\(.*\)", re.DOTALL)
@@ -592,9 +591,9 @@ def _recognize_code(user_input: UserInput) -> list[str] | None:
 def _parse_code(text: str, operator_type: type[ast.AST], *, is_bound: bool = False) -> ast.AST | None:
     """Return the last statement of tensor code, or None for other text.
 
-    Tensor code has a call, an index, an assignment, a function definition or a node of `operator_type`. If `is_bound`,
-    the text begins with the name of a given tensor: `x.T` is then code, and `x[2,3]` is not read as a shape. For an
-    expression statement, the expression is returned.
+    Tensor code has a call, an index, an assignment, a function definition or a node of `operator_type`. If `is_bound`
+    is True, the text begins with the name of an input tensor: `x.T` is then code, and `x[2,3]` is an index rather than
+    a shape. For an expression statement, returns the expression.
     """
     try:
         parsed = ast.parse(dedent(text[:MAX_INSPECTED]).strip())
@@ -609,7 +608,7 @@ def _parse_code(text: str, operator_type: type[ast.AST], *, is_bound: bool = Fal
 
 
 def _recognize_op_after_input(user_input: UserInput) -> list[str] | None:
-    """Recognize an op, or a framework's function, that follows its input."""
+    """Recognize an input that is followed by an op or a framework's function."""
     first, *others = user_input.words if len(user_input.words) > 1 else user_input.line.split(" ")
     is_op = bool(others) and (others[0] in OPS or others[0] in OP_ALIASES or others[0] in COMPOSITE_OPS)
     is_input = is_shape(first) or is_file_argument(first)
@@ -639,4 +638,4 @@ RECOGNIZERS = (
 A recognizer returns None for an input that it does not recognize.
 """
 LOG_RECOGNIZERS = (_recognize_message, _recognize_cases, _recognize_multiline_message)
-"""The recognizers for inputs that exceed the limit. Such an input may be a log or a case file."""
+"""The recognizers for inputs that are too long for other recognizers, such as logs and case files."""

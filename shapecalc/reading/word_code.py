@@ -22,21 +22,21 @@ from shapecalc.reading.preserving import PRESERVING_FUNCTIONS
 TENSOR_NAMES = "xyzabcdefgh"
 """The names of the tensors in the code; the first tensor is `x`."""
 TRUTH_WORDS = {"true": "True", "false": "False", "none": "None"}
-"""The Python constants by their spelling in lower case."""
+"""The Python constant for each lower-case word."""
 COMMON_ARGUMENTS = ("dim", "axis", "keepdim", "keepdims")
-"""The arguments of functions without a signature, such as `x.argmax(dim=1)`."""
+"""The keyword arguments that functions without a signature accept, as in `x.argmax(dim=1)`."""
 ORDER_ARGUMENT = "order="
 """The prefix of NumPy's argument `order` on the command line."""
 MODULE_NAMES = {"torch", "F", "nn", "np", "numpy", "tf", "jnp", "jax", "keras", "paddle", "ops", "x"}
 """The accepted prefixes of a function name: modules, and `x` for a method of the tensor."""
 JOINING_FUNCTIONS = {"cat", "concat", "concatenate", "stack"}
-"""The functions that take a list of tensors if they have a module prefix, as in `torch.cat([x, y])`."""
+"""The functions that take a list of tensors if a module name precedes them, as in `torch.cat([x, y])`."""
 ARGUMENT_ALIASES = {"kernel": "kernel_size", "scale": "scale_factor"}
 """Short spellings of arguments."""
 
 
 def translate_to_code(words: Sequence[str]) -> list[str] | None:
-    """Translate a function name with arguments to a `code` command line.
+    """Translate a command line with a function name to a `code` command line.
 
     The values before the first option are the tensors and the positional arguments. Options with the name of an
     argument are keyword arguments; other options belong to the command. Returns None for an unknown function.
@@ -76,9 +76,9 @@ def _format_call(
     input_text: str,
     module: str = "",
 ) -> str:
-    """Format the call of a function as code.
+    """Format a function call as code.
 
-    Convolutions with a number of output channels, and embeddings with a table size, are formatted as layers.
+    A convolution with a number of output channels, and an embedding with a table size, is formatted as a layer.
     """
     named = [f"{keyword}={value}" for keyword, value in keywords.items()]
     if name in LIST_FUNCTIONS or (name in JOINING_FUNCTIONS and module):
@@ -99,9 +99,9 @@ def _format_call(
 
 
 def _call_prefix(name: str) -> str:
-    """Return the prefix of a function name in code.
+    """Return the text that precedes a function name in code.
 
-    The prefix is `F.`, `np.`, or `x.` for a method.
+    It is `F.`, `np.`, or `x.` for a method.
     """
     for _, signature in calls_by_name().get(name, ()):
         module = signature.path.rpartition(".")[0]
@@ -121,9 +121,9 @@ def _input_channels(text: str, spatial_rank: int) -> Dim:
 
 
 def _pop_keywords(name: str, options: list[str]) -> dict[str, str]:
-    """Remove the function arguments from a list of options.
+    """Remove the options that are arguments of a function.
 
-    Returns them by keyword, as code.
+    Returns their values as code, keyed by keyword.
     """
     calls = calls_by_name().get(name, ())
     names = {own: own for _, signature in calls for argument in signature.arguments for own in argument.names}

@@ -1,7 +1,7 @@
-"""Run resolved plans on real data, with NumPy or CuPy.
+"""Execute resolved answers on real data, with NumPy or CuPy.
 
-All sizes of a resolved plan are final, so a backend only moves bytes. NumPy is imported when a name of this module is
-first used.
+All sizes are known when an answer is executed, so a backend only moves bytes. NumPy is imported when a name of this
+module is first used.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ READ_BYTES = 1 << 20
 class FileError(Exception):
     """Raised if a file cannot be used.
 
-    The message contains the file and the reason.
+    The message contains the name of the file and the reason.
     """
 
 
@@ -45,7 +45,7 @@ class MappedFile(Record):
     path: str
     offset: int
     identity: tuple[int, int]
-    """The device and inode numbers of the file; if they differ later, the file was replaced."""
+    """The device and inode numbers of the file; if they change, the file was replaced."""
 
 
 class Source(Record):
@@ -66,7 +66,7 @@ class Source(Record):
 
     @property
     def dtype(self) -> str | None:
-        """The name of the element type, or None for a structured dtype or raw bytes."""
+        """The name of the element type, or None for a structured type or raw bytes."""
         return headers.dtype_name(self.numpy_dtype)
 
     @property
@@ -117,7 +117,10 @@ def open_array(location: str) -> Source:
 
 @contextmanager
 def convert_to_file_error(location: str) -> Iterator[None]:
-    """Convert `OSError` and `UnreadableError` to a `FileError` that names the file."""
+    """Convert errors in a `with` block to `FileError`.
+
+    The errors are `OSError` and `UnreadableError`; the message names the file.
+    """
     try:
         yield
     except (OSError, headers.UnreadableError) as error:
@@ -152,7 +155,7 @@ def _map_elements(
 
 
 def _unpack_npz_member(path: str, member: str) -> Any:
-    """Unpack a member of a .npz archive to a scratch file, and map the file."""
+    """Unpack a member of a .npz archive to a scratch file, and memory-map it."""
     with headers.open_archive(path) as archive, tempfile.TemporaryFile() as scratch:
         with headers.open_member(archive, headers.find_entry(headers.archive_entries(archive), path, member)) as packed:
             shutil.copyfileobj(packed, scratch, READ_BYTES)
@@ -161,7 +164,7 @@ def _unpack_npz_member(path: str, member: str) -> Any:
 
 
 def _map_tensor(path: str, member: str) -> Any:
-    """Map a tensor of a .safetensors file into memory.
+    """Memory-map a tensor of a .safetensors file.
 
     The package safetensors validates the header.
     """
@@ -194,7 +197,7 @@ def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
 
 
 def _make_store_source(location: str) -> Source:
-    """Return the source for an array in a store; only the metadata are read.
+    """Open an array in a store, and read only its metadata.
 
     Raises `UnreadableError` or `OSError` if the array cannot be used.
     """
@@ -229,7 +232,8 @@ def _read_hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype
 def read_elements(source: Source, index: tuple[Any, ...]) -> Any:
     """Read the elements that index arrays select.
 
-    The index arrays are broadcast together. Raises `FileError` if the file no longer contains the elements.
+    The index arrays are broadcast together, as in NumPy. Raises `FileError` if the file no longer contains the
+    elements.
     """
     array, mapped = source.array, source.mapped_file
     if mapped is None:
@@ -246,8 +250,8 @@ def load_copy(source: Source, memory_limit: int) -> Any:
     """Copy the array of a file into memory, or into a scratch file.
 
     An array of more than `memory_limit` bytes is copied to a memory-mapped scratch file. An array that is not mapped
-    from a file is returned without a copy. Raises `FileError` if the file no longer contains all elements, `OSError` if
-    the scratch file cannot be written.
+    from a file is returned without a copy. Raises `FileError` if the file no longer contains all elements, and
+    `OSError` if the scratch file cannot be written.
     """
     array, mapped = source.array, source.mapped_file
     if mapped is None:
@@ -272,19 +276,19 @@ def is_truncated(source: Source) -> bool:
     try:
         return mapped is not None and Path(mapped.path).stat().st_size < mapped.offset + source.array.nbytes
     except OSError:
-        return True  # the file was removed
+        return True  # the file has been removed
 
 
 def truncation_error(source: Source) -> FileError:
-    """Return the error for a file that was truncated while it was read."""
+    """Return the error for a file that was truncated while it was being read."""
     return FileError(f"{source.text}: it was cut short while it was read")
 
 
 @contextmanager
 def _reopen_mapped_file(source: Source, mapped_file: MappedFile) -> Iterator[IO[bytes]]:
-    """Reopen the mapped file of a source.
+    """Reopen the memory-mapped file of a source.
 
-    Raises `FileError` if the file cannot be opened or was replaced.
+    Raises `FileError` if the file cannot be opened or has been replaced.
     """
     try:
         with Path(mapped_file.path).open("rb") as file:

@@ -1,9 +1,9 @@
 """Atomic file writes: an output file appears complete or not at all.
 
 The target is the path of the output file. The data is first written to an unnamed file (`O_TMPFILE`) in the folder of
-the target. The file gets the target's name when it is complete and flushed to the disk, so a killed process leaves
-nothing behind; then the folder is flushed as well. On systems without unnamed files, and briefly while an existing file
-is replaced, the data is in a part file: a temporary file called `.TARGET.HOST.RANDOM.part`. The writer of a part file
+the target. The file gets the target's name when it is complete and flushed to the disk, so a killed process leaves no
+file behind. The folder is flushed as well. On systems without unnamed files, and briefly while an existing file is
+replaced, the data is in a part file: a temporary file called `.TARGET.HOST.RANDOM.part`. The writer of a part file
 keeps the file locked. An unlocked part file is stale, and the next writer of the same target removes it.
 """
 
@@ -23,17 +23,17 @@ from shapecalc.engine.processes import SignalGuard
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file cannot be removed or renamed
+except ImportError:  # on Windows, an open file cannot be removed or renamed
     fcntl = None  # type: ignore[assignment]
 
 TMPFILE_FLAG = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
-"""The flag that opens an unnamed file, or 0 if the system cannot create or later name unnamed files."""
+"""The flag that opens an unnamed file, or 0 if the system has no unnamed files."""
 READ_WRITE_FLAGS = os.O_RDWR | getattr(os, "O_BINARY", 0)
 NO_WAIT_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 PARTIAL_SUFFIX = ".partial"
 """The suffix of the temporary files that `write_files` creates."""
 UNSUPPORTED_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
-"""The errors of a file system that cannot flush folders. Source: fsync(2)."""
+"""The errors of file systems on which folders cannot be flushed. Source: fsync(2)."""
 LOCK_POLL_SECONDS = 0.01
 """The time between two attempts to lock a folder, in seconds."""
 RANDOM_BYTES = 8
@@ -81,7 +81,7 @@ def write_atomically(target: Path, data: bytes, *, force: bool = False) -> None:
             file.write(data)
     except FileExistsError:
         raise FileExistsError(f"{target}: it exists") from None
-    except (OSError, ValueError) as error:  # a null character in the name raises ValueError
+    except (OSError, ValueError) as error:  # a null character in the name raises `ValueError`
         raise OSError(f"{target}: {error_reason(error)}") from None
 
 
@@ -95,7 +95,7 @@ def rename_and_sync(source: Path, target: Path) -> None:
 
 
 def replace_folder(folder: Path, target: Path, backup: Path) -> None:
-    """Rename `folder` to `target`; an existing target is first renamed to `backup`.
+    """Rename `folder` to `target`, after an existing target is renamed to `backup`.
 
     If a rename fails or is interrupted, the existing target is restored. Raises `OSError` if a folder cannot be
     renamed.
@@ -110,17 +110,18 @@ def replace_folder(folder: Path, target: Path, backup: Path) -> None:
 
 
 def restore_backup(target: Path, backup: Path) -> None:
-    """Rename `backup` to `target`, unless there is no backup or the target exists."""
+    """Rename `backup` to `target` if only `backup` exists."""
     if os.path.lexists(backup) and not os.path.lexists(target):
         rename_and_sync(backup, target)
 
 
 def write_files(files: Iterable[tuple[Path, Any]], root: Path) -> list[Path]:
-    """Write pairs of path and data to files below `root`, and return the paths.
+    """Write data to files below the folder `root`, and return the paths.
 
-    No other process may use the folders of the files. Each file is flushed to the disk before it gets its final name;
-    then all folders of the files, up to and including `root`, are flushed. If the process is killed, temporary files
-    with the suffix `PARTIAL_SUFFIX` remain. Raises `OSError` if a file cannot be written.
+    Each of `files` is a path with its data. No other process may use the folders of the files. Each file is flushed to
+    the disk before it gets its final name; then all folders of the files, up to and including `root`, are flushed. If
+    the process is killed, temporary files with the suffix `PARTIAL_SUFFIX` remain. Raises `OSError` if a file cannot be
+    written.
     """
     pending: list[tuple[IO[bytes], Path, Path]] = []
     try:
@@ -146,7 +147,7 @@ def write_files(files: Iterable[tuple[Path, Any]], root: Path) -> list[Path]:
 
 
 def _sync_folders(folders: Iterable[Path]) -> None:
-    """Flush folders to the disk, so that the names in them survive a power failure.
+    """Flush folders to the disk, so that their entries survive a power failure.
 
     A folder that may be written but not read is not flushed. Raises `OSError` if the disk fails.
     """
@@ -189,7 +190,7 @@ def lock_folder(folder: Path, timeout: float = 2) -> Iterator[None]:
                     raise OSError(errno.EAGAIN, "another process has locked its folder") from None
                 sleep(LOCK_POLL_SECONDS)
             except OSError:
-                break  # the file system has no locks
+                break  # the file system does not support locks
         yield
     finally:
         os.close(descriptor)
@@ -219,11 +220,11 @@ def _check_target(target: Path, *, force: bool) -> None:
 
 @contextmanager
 def _open_part_file(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
-    """Yield a locked temporary file in the folder of `target`, and its part path.
+    """Yield a locked temporary file in the folder of `target`, with its part path.
 
-    If the system supports unnamed files, the file is unnamed, so that there is no file at the part path.
+    If the system supports unnamed files, the file is unnamed, and there is no file at the part path.
     """
-    mode = 0o600 if target.exists() else 0o666  # the file is private until an existing target's mode is copied
+    mode = 0o600 if target.exists() else 0o666  # the file is private until it gets the mode of an existing target
     parts = [_new_part_path(target)]
     try:
         descriptor = _open_unnamed(target.parent, mode)
@@ -269,7 +270,7 @@ def _create_part_file(part: Path, mode: int) -> int | None:
 
 
 def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
-    """Give a file the name `target`, or raise `FileExistsError` if the target exists."""
+    """Link a file to the path `target`, or raise `FileExistsError` if it exists."""
     has_name = part.exists()
     if fcntl is None:
         file.close()
@@ -280,7 +281,8 @@ def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
     except OSError:
         if not has_name:
             raise
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL))  # without hard links, create the target and then replace it
+        # on a file system without hard links, the target is created and then replaced
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL))
         part.replace(target)
 
 
@@ -301,7 +303,7 @@ def _create_hard_link(file: IO[bytes] | Path, target: Path) -> None:
     """
     if isinstance(file, Path):
         os.link(file, target)
-    else:  # `src_dir_fd` makes Python follow the symbolic link in /proc
+    else:  # with `src_dir_fd`, Python follows the symbolic link in /proc
         os.link(f"/proc/self/fd/{file.fileno()}", target, src_dir_fd=file.fileno())
 
 
@@ -317,14 +319,14 @@ def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
     try:
         if old.st_gid != new.st_gid:
             os.fchown(descriptor, -1, old.st_gid)
-    except OSError:  # without permission, the group of the file gets the permissions of others
+    except OSError:  # the group may be another one, so it gets only the permissions of others
         mode = mode & ~0o070 | (mode & 0o007) << 3
     os.fchmod(descriptor, mode)
 
 
 def _part_affixes(target: Path) -> tuple[str, str]:
     """Return the prefix and the suffix of the part files of a target."""
-    from platform import node  # deferred: `platform` costs 2 ms, and only commands that write files need it
+    from platform import node  # deferred: importing `platform` takes 2 ms, and only commands that write files need it
 
     return f".{target.name[:MAX_NAME_LENGTH]}.{node()[:MAX_NAME_LENGTH]}.", ".part"
 
@@ -337,7 +339,7 @@ def _new_part_path(target: Path) -> Path:
 def _lock_file(descriptor: int) -> None:
     """Lock a file until it is closed.
 
-    If the file system has no locks, the file is not locked, and stale part files are not removed.
+    On a file system without locks, the file is not locked, and stale part files are not removed.
     """
     if fcntl is not None:
         with suppress(OSError):

@@ -33,16 +33,16 @@ from shapecalc.reasoning.find import (
 )
 
 MAX_EXECUTED = 1 << 20
-"""The maximum element count up to which a chain is verified on all elements."""
+"""The maximum element count for which a chain is verified on all elements."""
 SAMPLED_ELEMENTS = 20
-"""The number of elements on which a chain is verified if there are more than `MAX_EXECUTED`."""
+"""The number of elements on which a chain is verified if there are too many to verify all."""
 
 
 def find_chains(before: Shape, after: Shape) -> ChainSearchResult:
     """Return the verified chains of ops from the shape `before` to the shape `after`.
 
-    Raises `ShapeError` with its problem if the first chain is refused, and (usage) if the named dims have no small
-    example sizes.
+    Raises `ShapeError` with its problem if the first chain is refused, and (usage) if no small sizes satisfy the
+    conditions of a chain.
 
     >>> [way.chain for way in find_chains((2, 3), (3, 2)).ways]
     ['2,3 | reshape 3,2', '2,3 | transpose 1,0']
@@ -59,9 +59,9 @@ def find_chains_for_arrays(
 ) -> ChainSearchResult:
     """Return the chains that convert the first array of each pair to the second.
 
-    Each chain is verified on all pairs. If `shapes` is None, a dim becomes symbolic if its size differs between pairs.
-    Raises `ShapeError` (usage) if the elements of the first array of a pair are not distinct, or if an array does not
-    match `shapes`.
+    Each chain is verified on all pairs. `shapes` are the shapes of the arrays; if they are None, a dim whose size
+    differs between pairs becomes symbolic. Raises `ShapeError` (usage) if the elements of the first array of a pair are
+    not distinct, or if an array does not match `shapes`.
 
     >>> x = np.arange(6).reshape(2, 3)
     >>> [way.chain for way in find_chains_for_arrays([(x, x.T)]).ways]
@@ -85,8 +85,8 @@ def find_chains_for_arrays(
 def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
     """Describe how the elements of one array are rearranged in another array.
 
-    The result contains both shapes, and the sizes and strides of a view of `before` with the elements in the order of
-    `after`. Returns None if there is no such view. Raises `ShapeError` (usage) if elements of `before` are equal.
+    The result contains both shapes, and the view of `before` that has the elements in the order of `after`, as sizes
+    and strides. Returns None if there is no such view. Raises `ShapeError` (usage) if elements of `before` are equal.
     """
     if before.size != after.size:
         return None
@@ -96,7 +96,10 @@ def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
 
 
 def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
-    """Encode the elements of two arrays as integers that are equal for equal elements."""
+    """Encode the elements of two arrays as integers.
+
+    Two elements have the same integer if and only if they are equal.
+    """
     if before.dtype != after.dtype:
         common = np.result_type(before.dtype, after.dtype)
         before, after = before.astype(common), after.astype(common)
@@ -150,7 +153,7 @@ def factor_positions(positions: Any) -> SizesAndStrides | None:
 
 
 def resolve_rearrangement(rearrangement: Rearrangement, sizes: Mapping[str, int]) -> Chain:
-    """Resolve the chain of a rearrangement with sizes for its named dims.
+    """Resolve the chain of a rearrangement, with values for its symbolic sizes.
 
     >>> resolve_rearrangement(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
     (6,)
@@ -161,8 +164,9 @@ def resolve_rearrangement(rearrangement: Rearrangement, sizes: Mapping[str, int]
 def has_intended_effect(rearrangement: Rearrangement) -> bool:
     """Return whether the chain of a rearrangement moves each element as intended.
 
-    The rearrangement specifies the intended split and permutation. If there are more than `MAX_EXECUTED` elements,
-    only a sample is checked. Raises `ShapeError` (usage) if the named dims have no small example sizes.
+    The intended index is computed from the split and the permutation of the rearrangement. If there are more than
+    `MAX_EXECUTED` elements, only a sample is checked. Raises `ShapeError` (usage) if no small sizes satisfy the
+    conditions of the chain.
     """
     answer = resolve_rearrangement(rearrangement, {})
     if answer.output != rearrangement.after:
@@ -184,7 +188,7 @@ def has_intended_effect(rearrangement: Rearrangement) -> bool:
 def is_valid_for_arrays(rearrangement: Rearrangement, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
     """Return whether the chain of a rearrangement converts `before` to `after`.
 
-    `sizes` are the sizes of the named dims.
+    `sizes` are the values of the symbolic sizes.
     """
     answer = resolve_rearrangement(rearrangement, sizes)
     result = run(answer, before).array if answer.output == after.shape and answer.input == before.shape else None
@@ -202,9 +206,9 @@ def _substitute_sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]
 
 
 def _compute_expected_index(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
-    """Return the flat input index of the element at a flat output index.
+    """Return the flat input index of the element at the flat output index `position`.
 
-    `split` is the shape whose axes are transposed by `perm`, and `position` is the flat output index.
+    `split` is the shape whose axes are transposed by `perm`.
     """
     index = dict(zip(perm, unravel(position, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)

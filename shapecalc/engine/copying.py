@@ -1,10 +1,10 @@
 """Strided copies to C order, in tiles that fit the cache, on several threads.
 
-Bytes that are contiguous on both sides are copied as one element. NumPy copies in the order of the destination, even if
-that reads the source in a slow order or makes the inner loop short. Where it is faster, a copy is therefore split into
-tiles whose source and target both fit the cache of a core, or is filled index by index along its last axis, so that the
-inner loop is long. All other copies are single NumPy copies. Each thread takes the next remaining tile. The calling
-thread fills tiles as well, so it never waits for another thread to wake up.
+Bytes that are contiguous in both the source and the target are copied as one element. NumPy copies in the order of the
+destination, even if that reads the source in a slow order or makes the inner loop short. Where it is faster, a copy is
+therefore split into tiles whose source and target both fit the cache of a core, or is filled index by index along its
+last axis, so that the inner loop is long. All other copies are single NumPy copies. Each thread takes the next
+remaining tile. The calling thread fills tiles as well, so it never waits for another thread to wake up.
 
 All thresholds were measured with `tests/benchmarks/engine.py`: NumPy 2.4 on an AMD EPYC of 2024, with 48 KiB of L1
 cache per core.
@@ -32,38 +32,38 @@ Array = np.ndarray[Any, np.dtype[Any]]
 FillFunction = Callable[[Array, Array], object]
 
 IN_ORDER, TILES, BY_INDEX = "in order", "tiles", "by position"
-"""The methods: one NumPy copy of the whole array, one per tile, or one per index of the last axis."""
+"""The methods: one NumPy copy of the whole array, one copy per tile, or one per index of the last axis."""
 MAX_TILED_ITEMSIZE = 16
-"""The maximum size of an element, in bytes, for copies by tile or by index."""
+"""The maximum size, in bytes, of an element that is copied by tile or by index."""
 SHORT_AXIS, LONG_AXIS = 4, 16
-"""The maximum size of the last axis, and the minimum size of the axis before it, for a copy by index."""
+"""For a copy by index, the maximum size of the last axis and the minimum size of the axis before it."""
 CACHED_LINES = 1024
-"""The number of cache lines of the source that stay in L1 until they are read again."""
+"""The number of cache lines of the source that remain in L1 until they are read again."""
 INNER_LINES = 512
-"""The number of cache lines that stay in L1 while a loop reads one element of each."""
+"""The number of cache lines that remain in L1 while a loop reads one element of each line."""
 L2_BYTES = 1 << 20
-"""The maximum size, in bytes and including gaps, of a source that stays in L2."""
+"""The maximum size, in bytes and including gaps, of a source that remains in L2."""
 WIDE_ITEMSIZE = 8
 """The minimum element size, in bytes, for which copying an element takes longer than fetching its line from L2."""
 
 SMALL_COPY_BYTES = 1 << 15
 """The size, in bytes, below which `np.copyto` is used, because choosing a strategy would take longer."""
 MIN_ELEMENTS_PER_BYTE = 4
-"""The minimum element count for copying merged elements, as a multiple of the size of a merged element in bytes.
+"""The minimum number of merged elements that are copied as such, per byte of a merged element.
 
 For fewer elements, viewing the array as merged elements takes longer than it saves.
 """
 BYTES_PER_THREAD = 1 << 22
-"""The smallest share of a copy, in bytes, that is worth a separate thread.
+"""The minimum number of bytes that a thread copies.
 
-A smaller copy is finished before another thread is awake.
+A smaller share is finished before another thread is awake.
 """
 MAX_TILE_BYTES = {IN_ORDER: 1 << 26, TILES: 1 << 18, BY_INDEX: 1 << 20}
-"""The largest tile of each method, in bytes."""
+"""The maximum size of a tile for each method, in bytes."""
 MAX_TILE_ELEMENTS = 1 << 16
-"""The maximum number of elements in a tile that is read and written in different orders."""
+"""The maximum element count of a tile whose source and target have different memory orders."""
 MIN_TILE_EXTENT = 256
-"""The minimum extent of a tile along the innermost axes of the source and of the target."""
+"""The minimum element count of a tile along the innermost axes of the source and of the target."""
 MAX_MERGED_BYTES = 512
 """The maximum number of bytes that are copied as one element of the NumPy void type.
 
@@ -72,16 +72,16 @@ NumPy copies such an element twice as fast as its parts.
 CACHE_LINE_BYTES = 64
 """The size of a cache line, in bytes."""
 MIN_REUSE = 4
-"""The minimum number of reads per cache line for which tiles are faster."""
+"""The minimum number of times that a cache line is read for tiles to be faster."""
 
 
 class CopyStrategy(Record):
     """The tiles of a copy, and the method that fills each tile."""
 
     shape: IntTuple
-    """The shape of source and target. Adjacent axes are merged if one stride steps through both."""
+    """The shape of source and target, in which adjacent axes are merged if one stride steps through both."""
     itemsize: int
-    """The size of an element in bytes, including a last axis that is merged into it."""
+    """The size of an element in bytes; if the last axis is merged into the element, the axis is included."""
     method: str
     """The method: `IN_ORDER`, `TILES` or `BY_INDEX`."""
     tile_shape: IntTuple
@@ -94,8 +94,8 @@ def copy_into(
 ) -> None:
     """Copy `source`, or parts of it, into the C-contiguous `target`.
 
-    Without `pieces`, both have the same shape. `pieces` selects ranges of a source axis, which are copied one after
-    another. `tick` is called with the size, in bytes, of each finished tile or piece.
+    Without `pieces`, both have the same shape. `pieces` are ranges of a source axis, which become adjacent in the
+    target. `tick` is called with the size, in bytes, of each finished tile or piece.
     """
     if pieces:
         before, offset = (slice(None),) * pieces[0], 0
@@ -116,8 +116,8 @@ def copy_into(
 def choose_copy_function(source: Array) -> Callable[..., object]:
     """Return the fastest function for copying arrays with the layout of `source`.
 
-    The targets are C-contiguous. The function is `np.copyto`, or a function with the same arguments that also
-    accepts a progress callback, as `copy_into` does.
+    The targets are C-contiguous. The function is `np.copyto`, or has the same arguments and, as `copy_into`, a progress
+    callback.
     """
     if source.nbytes < SMALL_COPY_BYTES:
         return np.copyto
@@ -128,7 +128,8 @@ def choose_copy_function(source: Array) -> Callable[..., object]:
 def prepare_copy_function(shape: IntTuple, strides: IntTuple, itemsize: int) -> Callable[..., object]:
     """Return a function that copies arrays of a given layout.
 
-    For large arrays, the function counts the cores when it is called.
+    The layout is given by `shape`, and by `strides` and `itemsize` in bytes. For large arrays, the function counts the
+    cores when it is called.
     """
     size = prod(shape) * itemsize
     if size < SMALL_COPY_BYTES:
@@ -156,7 +157,7 @@ def _choose_copy_function_for_layout(
 
 @lru_cache(maxsize=256)
 def choose_copy_strategy(shape: IntTuple, strides: IntTuple, itemsize: int, cores: int) -> CopyStrategy:
-    """Return the strategy for copying an array with a given layout to C order.
+    """Choose how to copy an array with a given layout to C order.
 
     `strides` and `itemsize` are in bytes; `cores` is the number of cores that may be used.
 
@@ -187,10 +188,11 @@ def merge_last_axis(shape: IntTuple, strides: IntTuple, itemsize: int) -> tuple[
 def choose_copy_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str:
     """Return the fastest method for copying an array with a given layout.
 
-    A copy in C order is the fastest if each cache line of the source is read from memory once. A line is read again at
-    the next index of the axis with the smallest source stride, after all axes to its right were traversed, and must
-    still be in the cache then. If the source fits in L2, a copy in C order is also the fastest if lines can be
-    prefetched: elements are wide, a step of the inner loop stays within a line, or few lines are read in between.
+    A copy in C order is the fastest method if each cache line of the source is read from memory only once. A line is
+    read again at the next index of the axis with the smallest source stride, after all axes to its right were
+    traversed, and must still be in the cache then. If the source fits in L2, a copy in C order is also the fastest if
+    lines can be prefetched: elements are wide, a step of the inner loop stays within a line, or few lines are read in
+    between.
 
     >>> choose_copy_method((9000, 3), (1, 9000), 1), choose_copy_method((4096, 4096), (1, 4096), 1)
     ('by position', 'tiles')
@@ -216,17 +218,17 @@ def choose_copy_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str
 
 
 def c_order_tile(shape: Sequence[int], max_elements: int) -> IntTuple:
-    """Return the largest C-contiguous tile of at most `max_elements` elements."""
+    """Return the shape of the largest C-contiguous tile of at most `max_elements`."""
     sizes = [1] * len(shape)
     _grow_tile(sizes, range(len(shape))[::-1], shape, max_elements, max_elements)
     return tuple(sizes)
 
 
 def choose_tile(method: str, shape: IntTuple, strides: IntTuple, itemsize: int, threads: int = 1) -> IntTuple:
-    """Return the shape of the tiles for a method.
+    """Choose the shape of the tiles for a method.
 
     A tile is first extended along the innermost axes of the target, then along those of the source, and then along the
-    target's axes up to the maximum size. Each thread gets at least two tiles.
+    axes of the target up to the maximum size. Each thread gets at least two tiles.
     """
     room = max(1, min(MAX_TILE_BYTES[method] // itemsize, MAX_TILE_ELEMENTS if method == TILES else 1 << 62))
     if threads > 1:
@@ -244,7 +246,8 @@ def choose_tile(method: str, shape: IntTuple, strides: IntTuple, itemsize: int, 
 def _grow_tile(sizes: list[int], order: Sequence[int], shape: Sequence[int], goal: int, max_elements: int) -> None:
     """Extend a tile along the axes in `order`.
 
-    The extension stops at `goal` elements along these axes, or at `max_elements` elements in the tile.
+    `sizes` is the shape of the tile, and is modified. The extension stops at `goal` elements along these axes, or at
+    `max_elements` elements in the tile.
     """
     extent = 1
     for axis in order:
@@ -263,7 +266,7 @@ def _fill_by_tile(
     If `element_dtype` is not None, both arrays are viewed with that dtype. `tick` is called with the size, in bytes, of
     each finished tile.
     """
-    if source.dtype.hasobject:  # elements that are Python objects cannot be viewed as bytes
+    if source.dtype.hasobject:  # Python objects cannot be viewed as bytes
         np.copyto(target, source)
         tick(source.nbytes)
         return
@@ -285,20 +288,20 @@ def _fill_by_tile(
                 fill(part, source[tile])
                 tick(part.nbytes)
         finally:
-            deque(remaining, maxlen=0)  # after an error, the other threads stop after their current tile
+            deque(remaining, maxlen=0)  # after an error, each of the other threads stops after its current tile
 
     others = [_thread_pool().submit(fill_remaining_tiles) for _ in range(strategy.thread_count - 1)]
     try:
         fill_remaining_tiles()
     finally:
         for thread in others:
-            if not thread.cancel():  # threads that have not started are cancelled
+            if not thread.cancel():  # a thread that has not started is cancelled
                 thread.result()
 
 
 @cache
 def _thread_pool() -> ThreadPoolExecutor:
-    """Return the thread pool for copies.
+    """Return the thread pool that copies use.
 
     The threads run in parallel, because NumPy releases the GIL while it copies.
     """

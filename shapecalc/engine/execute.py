@@ -1,7 +1,7 @@
 """Execute answers on arrays, on samples of elements, and from file to file.
 
-Arrays are NumPy arrays, or CuPy arrays where CuPy is installed and has a device. The result is a read-only view where a
-view is possible, otherwise a new array, made with as few copies as possible. For a sample, only the shown elements are
+Arrays are NumPy arrays or, where CuPy is installed and has a device, CuPy arrays. The result is a read-only view if
+possible, otherwise a new array, made with as few copies as possible. For a sample, only the sampled elements are
 computed. Files are written atomically. A large mapped input is copied in a child process, because reading a mapping
 whose file was truncated kills the process.
 """
@@ -50,24 +50,24 @@ from shapecalc.reasoning.examples import stage_moves
 
 BACKEND_NAMES = ("auto", "numpy", "cupy")
 NUMBER_TYPES = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
-"""The numeric dtype with which elements are viewed on a device, by element size in bytes."""
+"""The numeric dtype as which elements are viewed on a device, by element size in bytes."""
 MAX_SHOWN = 1000
-"""The maximum number of elements that are shown without gaps, as in NumPy."""
+"""The maximum number of elements that are shown without omissions, as in NumPy."""
 EDGE_ITEMS = 3
-"""The number of indices shown at each end of a long axis, as in NumPy."""
+"""The number of indices that are shown at each end of a long axis, as in NumPy."""
 MAX_DIMS = 32
 """The maximum rank of a tensor whose elements are shown: the limit of NumPy 1."""
 MAX_IN_MEMORY = 1 << 22
-"""The maximum size, in bytes, of a file's array that is read into memory.
+"""The maximum size, in bytes, of an array that is read from its file into memory.
 
-For a smaller array, reading takes less time than starting a child process.
+Reading a smaller array takes less time than starting a child process.
 """
 
 
 class BackendError(Exception):
     """Raised if a backend cannot be used.
 
-    The message contains the reason and the package to install.
+    The message contains the reason, and the package to install if one is missing.
     """
 
 
@@ -78,7 +78,7 @@ ArrayCall = Callable[[Any], Any]
 class Backend(Record):
     """The array library that moves the data: NumPy or CuPy.
 
-    Both libraries have the same methods for views, but different methods for copies.
+    Both libraries have the same methods for views, but not for copies.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Backend(Record):
     def use_device_of(self, array: Any) -> Iterator[None]:
         """Make the device of an array current, so that results are allocated on it.
 
-        Raises `BackendError` if CuPy fails inside the block: out of memory, no compiler, a device error.
+        Raises `BackendError` if CuPy fails in the `with` block, for example for lack of memory.
         """
         try:
             with array.device if isinstance(array, self.namespace.ndarray) else nullcontext():
@@ -99,7 +99,7 @@ class Backend(Record):
             raise BackendError(_describe_kernel_problem(error)) from error
 
     def to_device(self, array: Any) -> Any:
-        """Return an array as a plain `cupy.ndarray`, uploaded if it is on the host."""
+        """Return an array as a `cupy.ndarray`; an array on the host is uploaded."""
         if isinstance(array, self.namespace.ndarray):
             return array.view(type=self.namespace.ndarray)
         array = np.asarray(array)
@@ -108,7 +108,7 @@ class Backend(Record):
     def to_host(self, array: Any) -> Any:
         """Return a non-empty device array as a NumPy array with the same strides.
 
-        The bytes are transferred in memory order, which requires no kernel.
+        The bytes are transferred in memory order, so the device runs no kernel.
         """
         reach = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
         before = -sum(min(0, span) for span in reach)
@@ -117,9 +117,9 @@ class Backend(Record):
         return np.ndarray(array.shape, array.dtype, data, before, array.strides)
 
     def view(self, array: Any, view: StridedView) -> Any:
-        """Return the view of `array` that `view` describes.
+        """Return a view of an array, as described by shape, strides and offset.
 
-        Strides and offset of `view` are in bytes.
+        The strides and the offset of `view` are in bytes.
         """
         if array.size == 0:
             return array.reshape(view.shape)
@@ -129,7 +129,7 @@ class Backend(Record):
         return strided(array, view.shape, view.strides)
 
     def copy(self, array: Any, copy: BufferCopy) -> Any:
-        """Return a new buffer with a copy of `array`."""
+        """Copy an array into a new buffer."""
         view = self.view(array, copy.source)
         numbers = _view_as_numbers(view)
         if copy.pieces is None:
@@ -148,11 +148,11 @@ class Backend(Record):
         itemsize: int,
         contiguous: bool,
     ) -> tuple[Plan, tuple[ArrayCall, ...], str]:
-        """Return the plan, the functions that execute it and the result's verdict.
+        """Return the plan for an array, the functions that execute it, and the verdict.
 
-        The plan is for an array with the given shape, strides and item size. `moves`, `expected` and `output`
-        are the moves, the input and the output of an answer. Raises `ShapeError` (usage) if the array has
-        another shape or if the answer is not concrete.
+        The array has the given shape, strides and item size; strides and item size are in bytes. `moves`, `expected`
+        and `output` are the moves, the input and the output of an answer. The verdict is `view` or `copy`. Raises
+        `ShapeError` (usage) if the array has another shape, or if the answer has symbolic sizes.
         """
         require_concrete_moves(moves, expected, output)
         if shape != expected:
@@ -184,7 +184,7 @@ class Backend(Record):
 class NumpyBackend(Backend):
     """The NumPy backend.
 
-    Everything that depends only on the layout is computed before the first call.
+    Before the first call, it computes everything that depends only on the layout of the array.
     """
 
     def compile_plan(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
@@ -209,7 +209,7 @@ class NumpyBackend(Backend):
         shape, strides, offset = view.shape, view.strides, view.offset
 
         def view_array(array: Any) -> Any:
-            if array.flags.forc:  # takes 0.3 us, `as_strided` 2.6 us
+            if array.flags.forc:  # reading the flag takes 0.3 us, `as_strided` 2.6 us
                 return np.ndarray(shape, array.dtype, array, offset, strides)
             return self.view(array, view)
 
@@ -232,7 +232,7 @@ class NumpyBackend(Backend):
 
 
 class Result(Record):
-    """A result array, with the plan and the backend that computed it."""
+    """A result array, with the plan and the backend that produced it."""
 
     array: Any
     plan: Plan
@@ -249,8 +249,8 @@ class Result(Record):
 class Sample(Record):
     """Some elements of a tensor, as nested lists.
 
-    `gaps` has an entry for each axis: the position in the lists at which elements are omitted, or None if all elements
-    are present.
+    `gaps` has an entry for each axis: the index in the lists at which elements are omitted, or None if no elements are
+    omitted.
     """
 
     shape: Shape
@@ -265,14 +265,13 @@ _prepare_on_numpy = lru_cache(maxsize=256)(NUMPY.prepare_execution)
 def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous: bool = False) -> Result:
     """Execute an answer on an array of its input shape.
 
-    The result is a read-only view of `array` where a view is possible, otherwise a new array. A new array is writable
-    unless it is a broadcast view of its own elements. With `contiguous`, the result is C-contiguous. CuPy has no
-    read-only arrays. A subclass, such as a masked array, is read as a plain array. The result of the op `shape` is an
-    int64 vector of the dims. If `backend` is `auto`, NumPy copies element types that CuPy cannot copy, with a
-    `RuntimeWarning`.
+    The result is a read-only view of `array` if possible, otherwise a new array. A new array is writable unless it is a
+    broadcast view of its own elements. With `contiguous`, the result is C-contiguous. CuPy has no read-only arrays. A
+    subclass, such as a masked array, is read as a base-class array. The result of the op `shape` is an int64 vector of
+    the dims. If `backend` is `auto`, NumPy copies element types that CuPy cannot copy, with a `RuntimeWarning`.
 
-    Raises `ShapeError` (usage) if the array has another shape or if the answer is not concrete. Raises `BackendError`
-    if the backend cannot be used, or cannot copy the elements.
+    Raises `ShapeError` (usage) if the array has another shape, or if the answer has symbolic sizes. Raises
+    `BackendError` if the backend cannot be used, or cannot copy the elements.
 
     >>> import numpy as np, shapecalc as sc
     >>> result = run(sc.transpose((2, 3)), np.arange(6).reshape(2, 3))
@@ -305,7 +304,10 @@ def _run_on_backend(answer: Trace | Chain, source: Any, backend: Backend, contig
 
 
 def _split_at_pads(moves: tuple[Move, ...]) -> tuple[list[tuple[tuple[Move, ...], Pad]], tuple[Move, ...]]:
-    """Return each pad with the moves before it, and the remaining moves."""
+    """Split moves at pads.
+
+    Returns each pad with the moves before it, and the moves after the last pad.
+    """
     padded, start = list[tuple[tuple[Move, ...], Pad]](), 0
     for index, move in enumerate(moves):
         if isinstance(move, Pad):
@@ -317,7 +319,7 @@ def _split_at_pads(moves: tuple[Move, ...]) -> tuple[list[tuple[tuple[Move, ...]
 def pad_array(array: Any, pad: Any, backend: Backend = NUMPY) -> Any:
     """Return a padded copy of an array.
 
-    Raises `ShapeError` (usage) if the element type cannot represent the fill value.
+    Raises `ShapeError` (usage) if the element type cannot represent the value of the padding.
     """
     library, kind = backend.namespace, array.dtype
     fill = _make_fill_value(pad.fill, kind)
@@ -340,7 +342,7 @@ def pad_array(array: Any, pad: Any, backend: Backend = NUMPY) -> Any:
 
 
 def _make_fill_value(fill: float, dtype: Any) -> Any:
-    """Return the value that a pad adds, as a zero-dimensional array.
+    """Return the value of the padding as a zero-dimensional array.
 
     Raises `ShapeError` (usage) if the element type cannot represent the value.
     """
@@ -370,10 +372,10 @@ def apply_plan(plan: Plan, source: Any, backend: Backend = NUMPY) -> Any:
 
 
 def select_backend(array: Any, name: str = "auto") -> Backend:
-    """Return the backend called `name`.
+    """Return the backend with the name `name`.
 
-    The name `auto` selects the library of `array`. Raises `BackendError` if there is no such backend, if CuPy
-    cannot be used, or if NumPy cannot read the array.
+    The name `auto` selects the library of `array`. Raises `BackendError` if there is no such backend, if CuPy cannot be
+    used, or if NumPy cannot read the array.
     """
     if name not in BACKEND_NAMES:
         raise BackendError(f"there is no backend '{name}'; there are {', '.join(BACKEND_NAMES)}")
@@ -401,9 +403,9 @@ def import_cupy() -> Any:
 
 
 def _describe_kernel_problem(error: Exception) -> str:
-    """Return a one-line reason why CuPy cannot run kernels.
+    """Return the reason why CuPy cannot run kernels, as one line.
 
-    NVRTC, the compiler of the kernels, is installed by CuPy's extra `ctk`.
+    A frequent reason is that NVRTC, the compiler of the kernels, is missing; CuPy's extra `ctk` installs it.
     """
     return f"CuPy cannot copy: {str(error).strip().partition(chr(10))[0]}; if it lacks NVRTC, {_install_hint()}"
 
@@ -414,7 +416,7 @@ def _install_hint() -> str:
 
 
 def list_backends() -> list[dict[str, object]]:
-    """Return the version and memory in bytes, or the problem, of each backend."""
+    """Return the version and the memory of each backend, or its problem."""
     rows: list[tuple[object, ...]] = [("numpy", np.__version__, "this machine", _read_memory_size(), None)]
     try:
         module = import_cupy()
@@ -443,9 +445,9 @@ def _read_memory_size() -> int | None:
 
 
 def _view_as_numbers(array: Any) -> Any:
-    """View elements as numbers of the same size.
+    """View elements as numbers of the same size in bytes.
 
-    CuPy copies only numbers.
+    CuPy can copy only numbers.
     """
     if array.itemsize not in NUMBER_TYPES or array.dtype.hasobject:
         width = array.itemsize
@@ -456,7 +458,7 @@ def _view_as_numbers(array: Any) -> Any:
 def has_combine_move(answer: Trace | Chain) -> bool:
     """Return whether an answer combines operands or computes new elements.
 
-    Padding is not counted as either.
+    A pad does neither.
     """
     return any(isinstance(move, Combine) and not isinstance(move, Pad) for move in answer.moves)
 
@@ -464,7 +466,7 @@ def has_combine_move(answer: Trace | Chain) -> bool:
 def find_combine_move(answer: Trace | Chain) -> Combine:
     """Return the move of an answer that concatenates, stacks or broadcasts operands.
 
-    Raises `ShapeError` (usage) if the answer computes new elements, has named dims, or is a chain.
+    Raises `ShapeError` (usage) if the answer computes new elements, has symbolic sizes, or is a chain.
     """
     if len(answer.stages) != 1:
         raise usage_error(
@@ -506,7 +508,7 @@ def iter_output_regions(answer: Trace | Chain, arrays: Sequence[Any]) -> Iterato
 def combine_arrays(answer: Trace | Chain, arrays: Sequence[Any] | None = None) -> Any:
     """Concatenate, stack or broadcast arrays as an answer specifies.
 
-    If `arrays` is None, the elements of all operands are numbered consecutively from 0. Raises `ShapeError` (usage) as
+    If `arrays` is None, the elements of the operands are consecutive integers from 0. Raises `ShapeError` (usage) as
     `find_combine_move` does, and if there are more than `MAX_NUMBERED_ELEMENTS` elements.
 
     >>> import shapecalc as sc
@@ -535,9 +537,9 @@ def sample_elements(
 ) -> tuple[Sample, Sample]:
     """Return a sample of the input and a sample of the output.
 
-    The elements are read from `data`, which has the input shape; if `data` is None, they are numbered from 0.
-    `other_sources` are the data of the other operands. Raises `ShapeError` (usage) if the request is refused, if a
-    named dim has no size, or if there are more than `MAX_DIMS` dims, or `FileError` if the file of `data` no longer
+    The elements are read from `data`, which has the input shape; if `data` is None, they are consecutive integers from
+    0. `other_sources` are the data of the other operands. Raises `ShapeError` (usage) if the request is refused, if a
+    size is symbolic, or if there are more than `MAX_DIMS` dims. Raises `FileError` if the file of `data` no longer
     contains the elements.
 
     >>> import shapecalc as sc
@@ -577,7 +579,7 @@ def _make_sample(
     data: Source | None,
     fills: Sequence[tuple[Any, float]] = (),
 ) -> Sample:
-    """Return a sample of a tensor of `shape`, read from the input at `index`.
+    """Return a sample of a tensor of `shape`, which is read from the input at `index`.
 
     `fills` are the elements that pads add, as pairs of a mask and a value; an earlier pair has priority.
     """
@@ -600,7 +602,7 @@ def _make_sample_of_elements(shape: Shape, elements: Any) -> Sample:
 
 
 def _choose_positions(shape: Any) -> list[list[int]]:
-    """Return the indices to show along each axis.
+    """Return the indices of a sample along each axis.
 
     On a long axis, these are the first and the last few indices.
     """
@@ -616,7 +618,7 @@ def _choose_positions(shape: Any) -> list[list[int]]:
 
 
 def _make_sample_index(shape: Any) -> tuple[Any, ...]:
-    """Return index arrays that select the elements to show."""
+    """Return the index arrays that select the elements of a sample."""
     shown = _choose_positions(shape)
     return np.ix_(*(np.array(positions, dtype=np.int64) for positions in shown)) if shown else ()
 
@@ -687,9 +689,9 @@ def _write_rearrangement(
 
 
 def _fill_output_in_child(output: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
-    """Fill a mapped output in a child process.
+    """Fill a memory-mapped output in a child process.
 
-    A truncated input kills the child; `FileError` is then raised in this process.
+    If the input is truncated, the child is killed, and `FileError` is raised in this process.
     """
     before = read_file_stamp(source.path)
     try:
@@ -701,7 +703,7 @@ def _fill_output_in_child(output: Any, source: Source, moves: Any, tick: Callabl
 
 
 def _fill_output(output: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
-    """Fill a mapped output.
+    """Fill a memory-mapped output with the result of moves.
 
     Intermediate copies are written to scratch files, so that they use no memory.
     """
@@ -728,7 +730,7 @@ def _copy_to_scratch(view: Any, pieces: AxisPieces | None, tick: Callable[[int],
 
 
 def _create_npy(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
-    """Write the header of a .npy file, and return the mapped array to fill."""
+    """Write the header of a .npy file, and memory-map the array to fill."""
     write_npy_header(file, shape, dtype)
     start, size = file.tell(), prod(shape) * dtype.itemsize
     file.flush()
@@ -741,7 +743,7 @@ def _create_npy(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
 def _reserve_space(file: IO[bytes], size: int) -> None:
     """Extend a file to `size` bytes.
 
-    Where disk space can be reserved, a full disk raises `OSError` here instead of a bus error during the copy.
+    If the system can reserve disk space, a full disk raises `OSError` here, and not a bus error during the copy.
     """
     try:
         if hasattr(os, "posix_fallocate"):

@@ -1,4 +1,4 @@
-"""Headers of array files, parsed within size limits and mostly without NumPy.
+"""Headers of array files, parsed with size limits and mostly without NumPy.
 
 Sources: NEP 1, "A simple file format for NumPy arrays", and `numpy.lib.format` for later versions; the README of
 huggingface/safetensors, and the types of its `Dtype`; the Zarr storage specification version 2 and core specification
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Flags that open a file in binary mode; opening a pipe does not wait for its writer."""
+"""Flags that open a file in binary mode, without waiting for the writer of a pipe."""
 FIRST_READ_BYTES = 4096
-"""The number of bytes in the first read; most headers are shorter."""
+"""The number of bytes that are read first; most headers are shorter."""
 NUMPY_TYPES = {f"f{size}": (f"float{8 * size}", size) for size in (2, 4, 8)} | {"b1": ("bool", 1)}
 NUMPY_TYPES |= {f"i{size}": (f"int{8 * size}", size) for size in (1, 2, 4, 8)}
 NUMPY_TYPES |= {f"u{size}": (f"uint{8 * size}", size) for size in (1, 2, 4, 8)}
@@ -46,10 +46,10 @@ NUMPY_TYPES |= {f"c{size}": (f"complex{8 * size}", size) for size in (8, 16)}
 
 MAGIC = b"\x93NUMPY"
 LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
-"""The size of the header length field in each supported version of .npy."""
+"""The number of bytes that contain the header length, by version of .npy."""
 MAX_FILE_BYTES = 2**63 - 1
 PYTHON_2_LONG = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|([0-9])L\b""")
-"""A string literal (group 1), or a Python 2 long integer such as `3L` (group 2: a digit before L)."""
+"""A string literal (group 1), or the last digit of a Python 2 long integer such as `3L` (group 2)."""
 
 DAMAGE_ERRORS = (zipfile.BadZipFile, EOFError, zlib.error)
 """The errors that `zipfile` raises for a damaged archive."""
@@ -61,11 +61,11 @@ The causes include unsupported versions, invalid names and invalid offsets.
 LIBRARY_ERRORS = Exception
 """The errors that h5py, zarr and its codecs raise for damaged files.
 
-They raise `RuntimeError`, `KeyError`, `AssertionError`, `MemoryError`, exceptions of their own, and exceptions of every
-library that a codec depends on.
+There is no common base class: they raise built-in exceptions, such as `RuntimeError`, `KeyError` and `MemoryError`,
+exceptions of their own, and exceptions of every library that a codec depends on.
 """
 MAX_COMPRESSION = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
-"""The maximum compression ratio of each method that NumPy uses.
+"""The maximum compression ratio of each compression method that NumPy uses.
 
 Source: RFC 1951, 3.2.5.
 """
@@ -81,7 +81,7 @@ TENSOR_TYPES |= {"F4": ("float4_e2m1fn", 4), "F6_E2M3": ("float6_e2m3fn", 6), "F
 """The name and size in bits of element types, by their names in .safetensors."""
 
 ZARR_FILES = {"zarr.json": 3, ".zarray": 2, ".zgroup": 2}
-"""The Zarr format version of each metadata file name."""
+"""The version of the Zarr format to which each metadata file name belongs."""
 MAX_GROUP_DEPTH = 64
 """The maximum depth of nested groups in a store."""
 
@@ -94,13 +94,13 @@ class UnreadableError(ValueError):
 
 
 class ArrayInfo(Record):
-    """The shape and element type of one array, or the reason why it cannot be read."""
+    """The shape and element type of an array, or the reason why it cannot be read."""
 
     name: str
-    """The path of the array as a command-line argument, such as `w.npz:NAME`."""
+    """The location of the array as a command-line argument, such as `w.npz:NAME`."""
     shape: IntTuple = ()
     dtype: str | None = None
-    """The name of the element type, or None for a structured dtype or raw bytes."""
+    """The name of the element type, or None for a structured type or raw bytes."""
     problem: str = ""
     """The reason why the array cannot be read; empty for a readable array."""
 
@@ -111,9 +111,9 @@ class NpyHeader(Record):
     shape: IntTuple
     fortran_order: bool
     descr: object
-    """The element type as spelled in the header."""
+    """The element type in the notation of the header."""
     dtype: str | None
-    """The name of the element type, or None for a structured dtype or raw bytes."""
+    """The name of the element type, or None for a structured type or raw bytes."""
     start: int
     """The byte offset of the first element."""
     end: int
@@ -126,7 +126,7 @@ class NpyHeader(Record):
 
 
 def iter_array_infos(location: str) -> Iterator[ArrayInfo]:
-    """Yield a description of each array in a file, an archive member or a Zarr store.
+    """Yield the name, shape and type of each array in a file, a member or a store.
 
     An unreadable array is yielded with a `problem`, so that the remaining arrays are still listed.
     """
@@ -152,14 +152,14 @@ def _unreadable_info(name: str, error: OSError | UnreadableError) -> ArrayInfo:
 
 
 def wrong_size_error(end: int, size: int) -> UnreadableError:
-    """Return the error for a file size that contradicts the header."""
+    """Return the error for a file whose size differs from that in its header."""
     return UnreadableError(f"its header asks for {end} bytes, and it holds {size}")
 
 
 def missing_member_error(names: Iterable[str], path: str) -> UnreadableError:
-    """Return the error for a missing array.
+    """Return the error for an array that a file does not contain.
 
-    The message lists `names`.
+    The message lists the arrays in the file, `names`.
     """
     return UnreadableError(f"it has {', '.join(map(truncate, [*names][:16]))}; write {path}:NAME")
 
@@ -206,7 +206,7 @@ def read_file_stamp(path: Path) -> tuple[int, ...]:
 def read_first_bytes(path: str, limit: int = FIRST_READ_BYTES) -> tuple[bytes, int]:
     """Return the first bytes of a file, and its size.
 
-    Raises `OSError` if the file cannot be read, `UnreadableError` if it is not a regular file.
+    Raises `OSError` if the file cannot be read, and `UnreadableError` if it is not a regular file.
     """
     descriptor = open_descriptor(path)
     try:
@@ -218,10 +218,10 @@ def read_first_bytes(path: str, limit: int = FIRST_READ_BYTES) -> tuple[bytes, i
 
 @contextmanager
 def convert_to_unreadable_error(*errors: type[Exception], path: str = "") -> Iterator[None]:
-    """Convert errors that a library raises for damaged files to `UnreadableError`.
+    """Convert errors for damaged files in a `with` block to `UnreadableError`.
 
-    If `path` is not empty, the message begins with it. `OSError` and `ImportError` pass through: a missing file or
-    library is not damage.
+    If `path` is not empty, the message begins with it. `OSError` and `ImportError` are not converted, because a missing
+    file or library is not damage.
     """
     try:
         yield
@@ -295,7 +295,7 @@ def _read_header_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, i
     return text, len(MAGIC) + 2 + LENGTH_BYTES[version] + length
 
 
-@lru_cache(maxsize=64)  # cached, because the arrays of a folder often have equal headers
+@lru_cache(maxsize=64)  # cached, because arrays in a folder often have equal headers
 def _parse_header_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
     """Parse the text of a .npy header.
 
@@ -303,7 +303,7 @@ def _parse_header_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the parser warns about invalid escapes in the literal
+            warnings.simplefilter("ignore")  # the parser would warn about invalid escapes in the literal
             try:
                 tree = ast.parse(text.lstrip(" \t"), mode="eval")
             except SyntaxError:
@@ -321,7 +321,7 @@ def _parse_header_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
 
 
 def parse_descr(descr: Any) -> np.dtype[Any]:
-    """Convert a `descr` field to a dtype.
+    """Convert the `descr` field of a .npy header to a dtype.
 
     Raises `UnreadableError` for an unsupported field.
     """
@@ -332,7 +332,7 @@ def parse_descr(descr: Any) -> np.dtype[Any]:
         raise unknown
     try:
         kind = np.lib.format.descr_to_dtype(descr)  # type: ignore[arg-type]  # it accepts strings, too
-    except Exception:  # NumPy's parser raises errors of many types
+    except Exception:  # NumPy's parser can raise errors of many types
         raise unknown from None
     if kind.subdtype:
         raise unknown
@@ -351,7 +351,7 @@ def dtype_name(numpy_dtype: np.dtype[Any]) -> str | None:
 def write_npy_header(file: IO[bytes], shape: IntTuple, numpy_dtype: np.dtype[Any]) -> None:
     """Write the .npy header of a C-order array, in the oldest possible version.
 
-    Version 1.0 holds up to 64 KiB of Latin-1 text, version 3.0 any text of any length.
+    A header of version 1.0 has up to 64 KiB of Latin-1 text; a header of version 3.0 can have any text.
     """
     import numpy as np
 
@@ -381,7 +381,7 @@ def open_archive(path: str) -> Iterator[zipfile.ZipFile]:
 def open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
     """Open a member of an archive for reading.
 
-    Raises `OSError` or `UnreadableError` if the member cannot be opened or, inside the block, unpacked.
+    Raises `OSError` or `UnreadableError` if the member cannot be opened or, in the `with` block, unpacked.
     """
     with convert_to_unreadable_error(*OPEN_ERRORS):
         packed = archive.open(info)
@@ -390,7 +390,7 @@ def open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[IO[
 
 
 def archive_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return the entries of an archive, keyed by array name."""
+    """Return the entries of a .npz archive by array name."""
     return {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
 
 
@@ -403,7 +403,7 @@ def find_entry(entries: Mapping[str, zipfile.ZipInfo], path: str, member: str) -
     if member not in entries:
         raise missing_member_error(entries, path)
     info = entries[member]
-    if info.flag_bits & 1 or info.compress_type not in MAX_COMPRESSION:  # bit 0 marks an encrypted member
+    if info.flag_bits & 1 or info.compress_type not in MAX_COMPRESSION:  # bit 0 is set for an encrypted member
         raise UnreadableError("it is packed in a way that NumPy does not use")
     if info.file_size > info.compress_size * MAX_COMPRESSION[info.compress_type]:
         unpacked = f"{info.compress_size} bytes unpack to {info.file_size}"
@@ -426,7 +426,7 @@ def read_member_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NpyHe
 def _iter_archive(path: str, member: str = "") -> Iterator[ArrayInfo]:
     """Yield the arrays of an archive, or only the array `member`.
 
-    A damaged array is yielded with a `problem`; the remaining arrays follow.
+    A damaged array is yielded with a `problem`, so that the remaining arrays are still listed.
     """
     try:
         with open_archive(path) as archive:
@@ -449,7 +449,7 @@ def _reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 JSON_DECODER = json.JSONDecoder(object_pairs_hook=_reject_repeated_keys)
-"""The decoder of all JSON headers. Creating a decoder takes longer than parsing most headers."""
+"""The decoder of JSON headers, shared because creating a decoder takes longer than parsing most headers."""
 
 
 def parse_json_object(data: bytes) -> dict[str, Any]:
@@ -507,9 +507,9 @@ def _iter_safetensors(path: str, member: str = "") -> Iterator[ArrayInfo]:
 
 
 def _parse_tensor_entry(name: str, entry: object, data_bytes: int) -> ArrayInfo:
-    """Parse the header entry of a tensor.
+    """Parse the entry of a tensor in a .safetensors header.
 
-    `problem` is set if the entry is invalid. `data_bytes` is the total size of the elements of all tensors.
+    An invalid entry is returned with a `problem`. `data_bytes` is the total size of the elements of all tensors.
     """
     try:
         fields = entry if isinstance(entry, dict) else {}
@@ -545,7 +545,7 @@ def _iter_store(path: str, depth: int = 0) -> Iterator[ArrayInfo]:
             raise UnreadableError(f"it lies in {MAX_GROUP_DEPTH} groups, and no more are looked into")
         entries = sorted(os.scandir(path), key=lambda entry: entry.name)
     except (OSError, UnreadableError) as error:
-        if not (depth and isinstance(error, FileNotFoundError)):  # unless it was removed after its group was listed
+        if not (depth and isinstance(error, FileNotFoundError)):  # it may have been removed after its group was listed
             yield _unreadable_info(path, error)
         return
     for entry in entries:
@@ -556,8 +556,8 @@ def _iter_store(path: str, depth: int = 0) -> Iterator[ArrayInfo]:
 def find_store_array(path: str) -> ArrayInfo:
     """Return the array at a path in a store.
 
-    Raises `OSError` if the array cannot be read, `UnreadableError` if the path is not an array; the message for a group
-    lists its arrays.
+    Raises `OSError` if the array cannot be read, and `UnreadableError` if the path is not an array. The message for a
+    group lists its arrays.
     """
     if info := _array_from_metadata(path, _read_metadata(path)):
         return info
@@ -568,7 +568,7 @@ def find_store_array(path: str) -> ArrayInfo:
 def _array_from_metadata(path: str, metadata: dict[str, Any] | None) -> ArrayInfo | None:
     """Return the array that `metadata` describe, or None for the metadata of a group.
 
-    `metadata` is None for a folder without metadata. In this case `OSError` or `UnreadableError` is raised.
+    For a folder without metadata, `metadata` is None, and `OSError` or `UnreadableError` is raised.
     """
     if metadata is None and stat.S_ISDIR(Path(path).stat().st_mode):
         raise UnreadableError(f"it is a folder, but not a Zarr store; name its files: {path.rstrip('/')}/*.npy")
@@ -604,7 +604,7 @@ def _read_metadata(path: str) -> dict[str, Any] | None:
 
 
 def _metadata_dtype(metadata: dict[str, Any]) -> str | None:
-    """Return the name of the element type, or None for an unsupported type."""
+    """Return the name of the element type in metadata, or None if it is unsupported."""
     stated = metadata.get("data_type", metadata.get("dtype"))
     if not isinstance(stated, str):
         return None

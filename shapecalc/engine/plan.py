@@ -24,19 +24,19 @@ from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 
 AxisPieces = tuple[int, tuple[tuple[int, int], ...]]
-"""An axis of the source, and the (start, length) pairs of its pieces, in output order."""
+"""An axis of the source, and its pieces in output order, each with its start and its length."""
 IndexedViews = tuple[tuple[int, View], ...]
-"""Views of a buffer, each preceded by the number of moves applied to obtain it."""
+"""Views of a buffer, each preceded by the number of moves that produce it."""
 
 UNMIXING_MOVES = (Reshape, StridedSlice)
-"""The moves that can turn mixed axes back into strided axes."""
+"""The moves after which an axis that a reshape has mixed may be strided again."""
 
 
 class StridedView(Record):
     """A view of a buffer: its shape, its strides in bytes, and its offset in bytes.
 
-    The offset is relative to the first element of the array that owns the buffer. The offset is negative if the array
-    has negative strides and the view starts before the array's first element.
+    The offset is relative to the first element of the array that owns the buffer. It is negative if the view starts
+    before this element, which is possible if the array has negative strides.
     """
 
     shape: IntTuple
@@ -52,7 +52,7 @@ class BufferCopy(Record):
 
     source: StridedView
     blocking_strides: tuple[int, int] | None
-    """Two strides of one axis, in bytes, that make the copy necessary, or None for a copy of pieces."""
+    """Two strides of one axis, in bytes, because of which a copy is necessary; None for a copy of pieces."""
     pieces: AxisPieces | None = None
 
     @property
@@ -62,14 +62,14 @@ class BufferCopy(Record):
 
 
 class Plan(Record):
-    """The copies of an array, in order of execution, and the view of the last buffer."""
+    """The copies of an array in order of execution, and the view of the last copy."""
 
     copies: tuple[BufferCopy, ...]
     view: StridedView
     stages: tuple[StridedView, ...]
     """The strided view of the data after each move.
 
-    If an axis needs several strides, the strides are those of a C-contiguous copy.
+    For a view with an axis that has no single stride, this is the view of its C-contiguous copy.
     """
     itemsize: int
 
@@ -110,21 +110,24 @@ class BufferView(Record):
     """Consecutive moves that are executed as views of one buffer."""
 
     view: View
-    """The view after the last of the moves, or before `piecewise_move`."""
+    """The view after the last of the moves, or the view before `piecewise_move`."""
     end: int
-    """The number of moves of the plan up to and including the last of the moves."""
+    """The number of moves of the plan up to the last of these moves, inclusive."""
     is_copied: bool
     """Whether the view is copied into a new C-contiguous buffer."""
     views: IndexedViews
     """The view after each of the moves."""
     piecewise_move: Roll | Take | None = None
-    """The last move, if it is a roll or an irregular take; the copy executes it."""
+    """The last move, if it is a roll or an irregular take, which only a copy can execute.
+
+    The positions of an irregular take are not evenly spaced.
+    """
 
 
 class _CopySearch:
     """A memoized search for the views with the fewest copies.
 
-    After a copy, the best continuation is independent of the moves before the copy, so each continuation is searched
+    The best continuation after a copy does not depend on the moves before it, so each continuation is searched only
     once.
     """
 
@@ -137,7 +140,7 @@ class _CopySearch:
         )
 
     def find_best_views(self, start: int, view: View) -> tuple[BufferView, ...]:
-        """Return the best views for the moves from `start` on, beginning with `view`."""
+        """Return the best views for the moves from index `start` on, beginning with `view`."""
         stages = tuple(self._iter_views(start, view))
         if stages[-1][0] == len(self.moves) and stages[-1][1].is_strided:
             return (self._make_buffer_view(stages, len(stages)),)
@@ -146,14 +149,13 @@ class _CopySearch:
         minimum = (
             1,
             min(map(prod, self.shapes[start:])),
-        )  # one copy, of the smallest intermediate array, is optimal
+        )  # a single copy, of the smallest intermediate array, is optimal
         return last if self._cost(last) == minimum else min((last, *choices), key=self._cost)
 
     def _iter_views(self, start: int, view: View) -> Iterator[tuple[int, View]]:
         """Yield the views after each move from `start` on, until a copy is required.
 
-        A copy is required before a move that only a copy can execute. A copy is also required if no later view can be
-        strided.
+        A copy is required before a move that only a copy can execute, and if no later view can be strided.
         """
         yield start, view
         mixed = 0
@@ -184,7 +186,7 @@ class _CopySearch:
         )
 
     def _find_piecewise_move(self, index: int) -> Roll | Take | None:
-        """Return a move if only a copy can execute it, or None.
+        """Return the move at `index` if only a copy can execute it, otherwise None.
 
         Such a move is an irregular take, or a roll that moves an element.
         """
@@ -196,7 +198,7 @@ class _CopySearch:
     def _iter_solutions(self, start: int, views: IndexedViews) -> Iterator[tuple[BufferView, ...]]:
         """Yield the best solution for each possible position of the first copy.
 
-        Later positions come first. Only a strided view can be copied.
+        Later positions come first. A view can be copied only if it is strided.
         """
         for count in range(len(views), 0, -1):
             index, view = views[count - 1]
@@ -234,20 +236,19 @@ class _CopySearch:
 
 
 def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
-    """Return the moves of a concrete answer.
+    """Return the moves of an answer that a plan can execute.
 
-    Raises `ShapeError` (usage) if the answer is refused, has named dims, or has several operands or windows. Pads are
-    returned, but a plan cannot execute them.
+    Pads are returned, too, although a plan cannot execute them. Raises `ShapeError` (usage) if the answer is refused,
+    has symbolic sizes, or has several operands or windows.
     """
     require_concrete_moves(answer.moves, answer.input, answer.output)
     return answer.moves
 
 
 def require_concrete_moves(moves: tuple[Move, ...], input_shape: Shape, output: Shape | None) -> None:
-    """Check that a plan can execute the moves of an answer.
+    """Raise `ShapeError` (usage) if a plan cannot execute the moves of an answer.
 
-    `input_shape` and `output` are the input and the output of the answer. Raises `ShapeError` (usage) as
-    `concrete_moves` does.
+    The reasons are those of `concrete_moves`. `input_shape` and `output` are the input and the output of the answer.
     """
     if any(isinstance(move, Combine) and not isinstance(move, Pad) for move in moves):
         raise usage_error("an array is moved by itself, and this answer combines operands or computes elements")
@@ -261,7 +262,7 @@ def require_concrete_moves(moves: tuple[Move, ...], input_shape: Shape, output: 
 def plan_moves(
     moves: tuple[Move, ...], shape: IntTuple, strides: IntTuple | None, itemsize: int, *, contiguous: bool = False
 ) -> Plan:
-    """Return the plan for `moves` on an array of the given shape and strides.
+    """Plan the execution of moves on an array of the given shape and strides.
 
     `strides` and `itemsize` are in bytes; without strides, the array is C-contiguous. With `contiguous`, the result is
     C-contiguous.
@@ -303,7 +304,7 @@ def _make_copy(view: View) -> BufferCopy:
 
 
 def compute_copy_shape(source_shape: IntTuple, pieces: AxisPieces | None) -> IntTuple:
-    """Return the shape of a copy of a source, or of its pieces along an axis."""
+    """Return the shape of a copy of a source, or of pieces of the source."""
     if pieces is None:
         return source_shape
     return (*source_shape[: pieces[0]], sum([count for _, count in pieces[1]]), *source_shape[pieces[0] + 1 :])
@@ -312,7 +313,7 @@ def compute_copy_shape(source_shape: IntTuple, pieces: AxisPieces | None) -> Int
 def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
     """Return the copy that executes a roll or a take.
 
-    The axis must have a single stride.
+    The axis of the move must have a single stride.
     """
     cuts = (0, move.axis, move.axis + 1, len(view.axes))
     (before, outer), (rolled, own), (after, inner) = (merge_axes(view.axes[start:end]) for start, end in pairwise(cuts))
@@ -323,7 +324,7 @@ def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
 def _make_strided_view(shape: IntTuple, view: View, itemsize: int) -> StridedView:
     """Convert a view of a layout to a strided view.
 
-    If an axis has no single stride, the result is the contiguous view of a copy.
+    If an axis has no single stride, the result is the view of a C-contiguous copy.
     """
     strides = [merge_axes((axis,))[1] for axis in view.axes] if view.is_strided else []
     if 0 in shape or not view.is_strided or any(len(axis) > 1 for axis in strides):
@@ -333,7 +334,7 @@ def _make_strided_view(shape: IntTuple, view: View, itemsize: int) -> StridedVie
 
 
 def axes_from_strides(shape: Sequence[int], strides: Sequence[int]) -> StridedAxes:
-    """Return the axes of an array with byte strides.
+    """Return the layout of an array with byte strides, as lists of atoms.
 
     Each axis has one atom; an axis of size 1 has none.
     """
@@ -341,7 +342,9 @@ def axes_from_strides(shape: Sequence[int], strides: Sequence[int]) -> StridedAx
 
 
 def view_from_strides(shape: Sequence[int], strides: Sequence[int]) -> View:
-    """Return the view of an array with byte strides, relative to its first element.
+    """Return the layout of an array with byte strides.
+
+    Indices are relative to the first element of the array.
 
     >>> view_from_strides((3,), (-4,)).first_index
     0
@@ -351,7 +354,7 @@ def view_from_strides(shape: Sequence[int], strides: Sequence[int]) -> View:
 
 
 def contiguous_axes(shape: Sequence[int], itemsize: int) -> StridedAxes:
-    """Return the axes of a C-contiguous array of `shape`.
+    """Return the layout of a C-contiguous array, as lists of atoms.
 
     `itemsize` is in bytes.
     """
@@ -368,9 +371,9 @@ def byte_strides(shape: Sequence[int], itemsize: int) -> IntTuple:
 
 
 def merge_axes(axes: StridedAxes) -> tuple[IntTuple, IntTuple]:
-    """Merge axes if one stride steps through both, and return sizes and strides.
+    """Merge adjacent axes if one stride steps through both.
 
-    The strides are in bytes, like the strides of the atoms.
+    Returns the sizes and the byte strides of the merged axes.
 
     >>> merge_axes(((Atom(2, 12),), (Atom(3, 4),)))
     ((6,), (4,))
@@ -397,12 +400,12 @@ def minimize_copies(
 ) -> tuple[BufferView, ...]:
     """Return the views that execute `moves` with the fewest copies.
 
-    Ties are resolved in favour of the fewest copied bytes. `shapes` are the shape of the array and the shape after each
-    move; `view` is the view of the array.
+    Among plans with equally many copies, the one that copies the fewest bytes is chosen. `shapes` are the shape of the
+    array and the shape after each move; `view` is the view of the array.
     """
     search = _CopySearch(moves, shapes, itemsize)
     for start in (
         range(len(moves), 0, -1) if len(moves) > MAX_AXIS_MIXING_STAGES else ()
-    ):  # starting at the last move limits the recursion depth
+    ):  # beginning at the last move limits the recursion depth
         search.find_best_views_after_copy(start)
     return search.find_best_views(0, view)

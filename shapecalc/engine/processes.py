@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 
-TYPE_CHECKING = False  # the imports cost 8 ms (`multiprocessing`) and 4 ms (`pathlib`) of the 64 ms of a check
+TYPE_CHECKING = False  # importing `multiprocessing` takes 8 ms, `pathlib` 4 ms, of the 64 ms of a check
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
@@ -21,16 +21,16 @@ ProgressCallback = Callable[[int], object]
 CGROUP_ROOT = "/sys/fs/cgroup"
 """The mount point of Linux control groups."""
 UNLIMITED_CORES = 1 << 16
-"""The core count that represents no limit; it exceeds the count of any machine."""
+"""The number of cores that stands for no limit; no machine has as many."""
 TERMINATION_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""The signals that terminate a program."""
+"""The signals that by default end a program."""
 HEADROOM = 192 << 20
-"""The number of bytes that libraries may allocate beyond the memory limit of a run.
+"""The number of bytes that libraries may allocate beyond the memory limit.
 
-Together with the memory of a started Python process, this is 256 MiB.
+Together with the memory of a Python process after its start, this is 256 MiB.
 """
 STACK_BYTES = 1 << 20
-"""The stack size of a thread under a memory limit; the limit counts the whole stack."""
+"""The stack size of a thread under a memory limit, which counts the whole stack."""
 CAN_FORK = hasattr(os, "fork")
 """Whether the system supports `fork`."""
 
@@ -38,8 +38,8 @@ CAN_FORK = hasattr(os, "fork")
 class SignalGuard:
     """A context in which the first termination signal raises `KeyboardInterrupt`.
 
-    Later signals are ignored, so that they do not interrupt the cleanup. A signal that was ignored at program start, as
-    under `nohup`, stays ignored, and a signal handler that other code has installed is kept.
+    Later signals are ignored, so that they do not interrupt the cleanup. A signal that was ignored when the program
+    started, as under `nohup`, remains ignored, and a handler that other code has installed is kept.
     """
 
     def __enter__(self) -> Self:
@@ -63,7 +63,7 @@ class SignalGuard:
 
 
 class KilledError(Exception):
-    """Raised if a child process was killed.
+    """Raised if a child process is killed.
 
     The message contains the name of the signal, or the exit code.
     """
@@ -81,7 +81,7 @@ def count_cores() -> int:
 
 @cache
 def _read_own_core_quota() -> int:
-    """Return the CPU quota of this process in cores, rounded up."""
+    """Return the CPU quota of this process in cores, rounded up to an integer."""
     from pathlib import Path
 
     try:
@@ -91,9 +91,9 @@ def _read_own_core_quota() -> int:
 
 
 def read_core_quota(cgroup_text: str, root: Path) -> int:
-    """Return the tightest CPU quota of nested control groups, in cores, rounded up.
+    """Return the smallest CPU quota among nested control groups, in cores.
 
-    `cgroup_text` is the content of `/proc/self/cgroup`.
+    The quota is rounded up to an integer. `cgroup_text` is the content of `/proc/self/cgroup`.
     """
     from pathlib import Path
 
@@ -106,7 +106,7 @@ def read_core_quota(cgroup_text: str, root: Path) -> int:
 
 
 def limit_memory(max_bytes: int) -> tuple[int, int] | None:
-    """Limit the memory of this process to `max_bytes` plus a headroom for libraries.
+    """Limit the memory of this process to `max_bytes`, plus `HEADROOM` for libraries.
 
     An allocation beyond the limit raises `MemoryError`. Mapped files are not counted. Returns the previous soft and
     hard limits, or None if the system does not support limits. Source: setrlimit(2).
@@ -129,7 +129,7 @@ def limit_memory(max_bytes: int) -> tuple[int, int] | None:
 
 @contextmanager
 def memory_limit(max_bytes: int) -> Iterator[None]:
-    """Limit the memory of this process inside a `with` block, as `limit_memory` does."""
+    """Limit the memory of this process in a `with` block, as `limit_memory` does."""
     before = limit_memory(max_bytes)
     try:
         yield
@@ -143,7 +143,7 @@ def memory_limit(max_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def block_signals() -> Iterator[None]:
-    """Block the termination signals inside a `with` block, where supported."""
+    """Block the termination signals in a `with` block, if the system supports it."""
     before = (
         signal.pthread_sigmask(signal.SIG_BLOCK, TERMINATION_SIGNALS) if hasattr(signal, "pthread_sigmask") else None
     )
@@ -156,7 +156,7 @@ def block_signals() -> Iterator[None]:
 
 @contextmanager
 def block_signals_at_fork() -> Iterator[None]:
-    """Block the termination signals while a child process starts.
+    """Block the termination signals in a `with` block that starts a child process.
 
     The child must not receive a signal before it has called `ignore_termination`. Python's warning that a forked child
     lacks the threads of its parent is suppressed, because the child does not use these threads.
@@ -169,7 +169,7 @@ def block_signals_at_fork() -> Iterator[None]:
 def ignore_termination() -> None:
     """Ignore the termination signals in a child process.
 
-    The signals are sent to the whole process group, but the parent decides when a child ends.
+    They are sent to the whole process group, but only the parent may end the child.
     """
     for number in TERMINATION_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -180,9 +180,9 @@ def ignore_termination() -> None:
 def run_in_child(work: Callable[[ProgressCallback], object], tick: ProgressCallback) -> None:
     """Run `work` in a child process, and forward its progress to `tick`.
 
-    `work` may read a mapped file; if the file is truncated, only the child is killed. Errors of `work` are
-    re-raised in this process; `KilledError` is raised if a signal kills the child. If this process ends, the child
-    ends as well.
+    `work` may read a memory-mapped file: if the file is truncated, only the child is killed. Errors of `work` are
+    re-raised in this process; `KilledError` is raised if a signal kills the child. If this process ends, the child ends
+    as well.
     """
     from multiprocessing import get_context
 
@@ -211,19 +211,19 @@ def run_in_child(work: Callable[[ProgressCallback], object], tick: ProgressCallb
 def _run_child(work: Callable[[ProgressCallback], object], receiver: Connection, sender: Connection) -> None:
     """Run `work` in the child, and send its progress to the parent.
 
-    At the end, the error of `work` or None is sent. Several threads may send, because a pipe does not interleave
-    short messages. If the parent is gone, the child ends.
+    At the end, the error of `work` or None is sent. Several threads may send, because a pipe does not interleave short
+    messages. The child ends if the parent has ended.
     """
     import resource
 
     receiver.close()
     ignore_termination()
-    # SIGBUS is an expected signal, so it must neither write a core file nor make faulthandler print
+    # SIGBUS is expected: it must not write a core file or a traceback
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     signal.signal(signal.SIGBUS, signal.SIG_DFL)
     with suppress(BrokenPipeError):
         try:
             work(sender.send)
             sender.send(None)
-        except Exception as error:  # the parent re-raises the error
+        except Exception as error:  # the parent raises the error again
             sender.send(error)

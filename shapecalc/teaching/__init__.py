@@ -1,6 +1,6 @@
 """Lessons and exercises on shapes.
 
-This module contains only constants, so that help texts and shell completion need not import the rest of the package.
+This module contains only constants, so that the help and the shell completion need not import the rest of the package.
 """
 
 ALL = "all"

@@ -1,6 +1,6 @@
 """Random exercises, drills with spaced repetition, and worksheets.
 
-Each kind of exercise has a draw function that returns a random command line to which the rule of the kind applies. The
+Each kind of exercise has a function that generates a random command line to which the rule of the kind applies. The
 dims of a shape are distinct, so that a wrong order of dims is a wrong answer. A drill is a sequence of exercises with
 spaced repetition: a kind is repeated soon after a wrong answer, and at increasing intervals after right answers. To
 this end, each kind has a card in one of several Leitner boxes. A puzzle is an exercise in which the user writes a chain
@@ -45,24 +45,27 @@ from shapecalc.teaching.judging import Judgement, Task, derivation_text, resolve
 IntegerShape = Sequence[int]
 
 REVIEW_INTERVALS = (2, 4, 8, 16, 32)
-"""The number of exercises until a kind is repeated, indexed by the Leitner box of its card.
+"""The number of exercises after which a kind is repeated, for each Leitner box.
 
 A right answer moves the card to the next box, a wrong answer moves it to box 0.
 """
 MAX_EQUAL_FORMS = 2
-"""The number of exercises of a kind, equal except for their sizes, after which alternatives are drawn."""
+"""The number of exercises of a kind with the same template after which alternatives are generated.
+
+Exercises with the same template differ only in their sizes.
+"""
 MAX_REDRAWS = 30
-"""The number of alternatives to draw for an exercise that equals earlier ones except for its sizes."""
+"""The maximum number of alternatives that are generated for an exercise."""
 SEED_BOUND = 10**6
-"""The exclusive upper bound of generated seeds; short seeds are easy to type."""
+"""The exclusive upper bound of a generated seed; a short seed is easy to type."""
 PREDICT_INSTRUCTION = "Write the output shape, or error if the request is refused."
 DRAW_INSTRUCTION = "Where dots face each other, draw a line from each dim to the place where it goes."
 BUILD_INSTRUCTION = "Where a task stands in words, write the ops that do it: transpose 1,0 | reshape 6."
 DEFAULT_DIALECT = "onnx"
-"""The default dialect of most ops."""
+"""The dialect that most ops have by default."""
 BLANK = "________________"
 DRAWING_BLANK = "[      ]"
-"""The placeholder for a dim to fill in, in the drawing of a worksheet question."""
+"""The placeholder for a dim to fill in, in the picture of a worksheet question."""
 WORKSHEET_CSS = """\
 @page { margin: 12mm; }
 body { font: 12pt/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #000; background: #fff; }
@@ -75,16 +78,16 @@ svg { display: block; max-width: 100%; height: auto; }
 
 
 MAX_REVIEWS = 2
-"""The maximum number of repeated kinds in a row before a new kind."""
+"""The maximum number of consecutive repetitions before a new kind of exercise."""
 
 
 class Difficulty(Record):
     """The rank and the maximum dim of the input shapes at a level."""
 
     rank: int
-    """The number of input dims; a kind may require more."""
+    """The number of input dims, unless the kind of exercise requires more."""
     largest_dim: int
-    """The maximum dim; it is at least `rank + 3`."""
+    """The maximum of an input dim; it is at least `rank + 3`."""
 
 
 DIFFICULTIES = (Difficulty(2, 6), Difficulty(3, 7), Difficulty(3, 9), Difficulty(4, 9), Difficulty(4, 12))
@@ -94,12 +97,12 @@ DrawFunction = Callable[[Random, Difficulty], str]
 
 
 class ExerciseKind(Record):
-    """A kind of exercise, with a function that draws command lines."""
+    """A kind of exercise, with the function that generates its command lines."""
 
     name: str
     topic: str
     first_level: int
-    """The level at which exercises of this kind are introduced."""
+    """The level at which this kind is introduced."""
     rule: Rule | None
     """The rule that the user practises, or None for a puzzle."""
     min_rank: int
@@ -118,15 +121,18 @@ class Exercise(Record):
 
 
 KINDS: dict[str, ExerciseKind] = {}
-"""All kinds keyed by name; the kinds of a topic are ordered by `ExerciseKind.first_level`."""
+"""All kinds of exercises except puzzles, by name.
+
+The kinds of a topic are ordered by `ExerciseKind.first_level`.
+"""
 
 
 class LeitnerCard(Record):
-    """The card of a kind of exercise in the Leitner system."""
+    """The state of a kind of exercise in the Leitner system."""
 
     box: int
     due: int
-    """The exercise number at which the kind is due."""
+    """The number of the exercise at which the kind is repeated."""
 
 
 class Worksheet(Record):
@@ -134,18 +140,18 @@ class Worksheet(Record):
 
     title: str
     command: str
-    """The command line that reproduces the worksheet."""
+    """The command line that generates the same worksheet again."""
     questions: tuple[str, ...]
     answers: tuple[str, ...]
-    """The answers with their explanations; empty if the answers are not printed."""
+    """The answers with their explanations; empty if the worksheet has no answers."""
     dialects_note: str = ""
-    """The sentence that names the dialects of the questions."""
+    """A sentence that names the dialects of the questions."""
     answers_to_draw: tuple[Trace | Chain | None, ...] = ()
-    """The answer to draw below each question, with blanks for its output, or None for a puzzle."""
+    """For each question, the answer to draw below it with blanks for its output, or None for a puzzle."""
 
 
 def select_kinds(topics: str) -> tuple[ExerciseKind, ...]:
-    """Return the kinds of exercises on some topics, easiest first.
+    """Return the kinds of exercises on some topics, the easiest first.
 
     The topics are separated by spaces or commas. Raises `ShapeError` (usage) for an unknown topic.
 
@@ -161,9 +167,9 @@ def select_kinds(topics: str) -> tuple[ExerciseKind, ...]:
 
 
 def question_topic(question: str) -> str:
-    """Return a topic with exercises on the rules that a question applies.
+    """Return a topic on which exercises practise the rules of a question.
 
-    If several topics qualify, returns the topic of the first kind; if none does, returns `build`.
+    If there are several such topics, returns the topic of the easiest kind; if there is none, returns `build`.
 
     >>> question_topic("reshape 2,3,4 2,-1"), question_topic("reshape 2,3 3,2")
     ('infer', 'build')
@@ -174,7 +180,7 @@ def question_topic(question: str) -> str:
 
 @cache
 def load_puzzles() -> tuple[ExerciseKind, ...]:
-    """Load the puzzles as kinds of exercises, easiest first.
+    """Load the puzzles as kinds of exercises, the easiest first.
 
     >>> load_puzzles()[0].puzzle, draw_exercise(load_puzzles()[0], 1, "monday").task.question
     ('which op gives 0 3 1 4 2 5, read row by row', "chain '2,3 | transpose 1,0'")
@@ -189,7 +195,7 @@ def _make_puzzle(number: int, level: int, line: str) -> ExerciseKind:
 
 
 def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
-    """Draw an exercise of a kind; equal seeds give equal exercises.
+    """Generate an exercise of a kind; equal seeds give equal exercises.
 
     The level is clamped to the range from one below the kind's first level to the highest level.
 
@@ -206,9 +212,9 @@ def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
 def _register_kind(
     name: str, topic: str, first_level: int, rule: Rule, *, min_rank: int = 2
 ) -> Callable[[DrawFunction], DrawFunction]:
-    """Return a decorator that adds a draw function to `KINDS`.
+    """Return a decorator that registers a function as a kind of exercise.
 
-    `rule` must apply to each command line that the function returns.
+    The kind is added to `KINDS`. `rule` must apply to every command line that the function generates.
     """
 
     def register(draw: DrawFunction) -> DrawFunction:
@@ -223,7 +229,7 @@ def _draw_shape(random: Random, difficulty: Difficulty) -> list[int]:
 
 
 def _format_line(op: Op, shape: Sequence[object], *arguments: object) -> str:
-    """Format a command line from an op, an input shape, and arguments.
+    """Format a command line from an op, an input shape and arguments.
 
     Lists in `arguments` are formatted as shapes.
     """
@@ -232,7 +238,10 @@ def _format_line(op: Op, shape: Sequence[object], *arguments: object) -> str:
 
 
 def _split_random_axis(random: Random, shape: IntegerShape) -> list[int]:
-    """Split a random axis, or merge it with the next one if its size is prime."""
+    """Return a shape with a random axis split in two.
+
+    If the size of the axis is prime, the axis is merged with the next one instead.
+    """
     axis = random.randrange(len(shape) - 1)
     factors = [factor for factor in range(2, shape[axis]) if shape[axis] % factor == 0]
     if not factors:
@@ -242,25 +251,25 @@ def _split_random_axis(random: Random, shape: IntegerShape) -> list[int]:
 
 
 def _draw_nondivisor(random: Random, shape: IntegerShape, difficulty: Difficulty) -> int:
-    """Draw a small integer that does not divide the size of a shape."""
+    """Return a random small integer that does not divide the element count of a shape."""
     return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: difficulty.largest_dim])
 
 
 def _draw_permutation(random: Random, rank: int, accept: Callable[[list[int]], bool]) -> list[int]:
-    """Draw permutations until one is accepted."""
+    """Return a random permutation for which `accept` returns true."""
     while not accept(perm := random.sample(range(rank), rank)):
         pass
     return perm
 
 
 def _draw_cyclic_permutation(random: Random, rank: int) -> list[int]:
-    """Draw a permutation that is not its own inverse."""
+    """Return a random permutation that is not its own inverse."""
     return _draw_permutation(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
 
 
 @_register_kind("copied", "zero", 1, rules.COPIED_ZERO)
 def draw_copied_dims(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape that copies dims by 0 entries and splits the last dim."""
+    """Generate a reshape that copies dims with 0 and splits the last dim."""
     shape = [*_draw_shape(random, difficulty), 2 * random.randint(2, difficulty.largest_dim)]
     copied_axis = random.randrange(difficulty.rank)
     target = [0 if axis == copied_axis or random.random() < 0.3 else dim for axis, dim in enumerate(shape[:-1])]
@@ -269,7 +278,7 @@ def draw_copied_dims(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("from-the-left", "zero", 1, rules.COPIED_ZERO, min_rank=3)
 def draw_copies_after_inferred_dim(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape to a lower rank with a -1 entry before 0 entries."""
+    """Generate a reshape to a lower rank, with a -1 before zeros that copy dims."""
     return _format_line(
         RESHAPE, shape := _draw_shape(random, difficulty), [-1, *[0] * random.randint(1, len(shape) - 2)]
     )
@@ -277,15 +286,15 @@ def draw_copies_after_inferred_dim(random: Random, difficulty: Difficulty) -> st
 
 @_register_kind("out-of-range", "zero", 2, rules.ZERO_OUT_OF_RANGE)
 def draw_copy_out_of_range(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with a 0 entry at an index that the input does not have."""
+    """Generate a reshape with a 0 at an index that the input does not have."""
     return _format_line(RESHAPE, shape := _draw_shape(random, difficulty), [*random.sample(shape, difficulty.rank), 0])
 
 
 @_register_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, min_rank=3)
 def draw_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
-    """Draw an invalid reshape with a 0 entry that seems to copy the preceding dim.
+    """Generate an invalid reshape with a 0 that seems to copy the preceding dim.
 
-    If it did, the reshape would swap two dims.
+    If the 0 copied that dim, the reshape would swap two dims.
     """
     shape = _draw_shape(random, difficulty)
     axis = random.randrange(len(shape) - 1)
@@ -294,7 +303,7 @@ def draw_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("literal", "zero", 3, rules.LITERAL_ZERO)
 def draw_literal_zero(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of an empty tensor with 0 as a literal size."""
+    """Generate a reshape of an empty tensor in which 0 is a size."""
     return _format_line(
         RESHAPE, shape := [0, *_draw_shape(random, difficulty)], random.sample(shape, len(shape)), "--allowzero"
     )
@@ -302,14 +311,14 @@ def draw_literal_zero(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("literal-beside-infer", "zero", 4, rules.ZERO_BESIDE_INFER)
 def draw_literal_zero_with_inferred_dim(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of an empty tensor with -1 and a literal 0."""
+    """Generate a reshape of an empty tensor with -1, in which 0 is a size."""
     shape = [0, *_draw_shape(random, difficulty)]
     return _format_line(RESHAPE, shape, random.sample([0, -1, *shape[1:-1]], difficulty.rank + 1), "--allowzero")
 
 
 @_register_kind("inferred", "infer", 1, rules.INFERRED, min_rank=3)
 def draw_inferred_dim(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with one -1 entry."""
+    """Generate a reshape with one -1."""
     target = _split_random_axis(random, shape := _draw_shape(random, difficulty))
     target[random.randrange(len(target))] = -1
     return _format_line(RESHAPE, shape, target)
@@ -317,7 +326,7 @@ def draw_inferred_dim(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
 def draw_indivisible_reshape(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with a -1 entry that has no integer solution."""
+    """Generate a reshape whose -1 has no integer solution."""
     return _format_line(
         RESHAPE,
         shape := _draw_shape(random, difficulty),
@@ -327,7 +336,7 @@ def draw_indivisible_reshape(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("two-holes", "infer", 2, rules.TWO_INFERS)
 def draw_two_inferred_dims(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with two -1 entries."""
+    """Generate a reshape with two -1."""
     return _format_line(
         RESHAPE, shape := _draw_shape(random, difficulty), random.sample([-1, -1, random.choice(shape)], 3)
     )
@@ -335,7 +344,7 @@ def draw_two_inferred_dims(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("beside-copies", "infer", 2, rules.INFERRED, min_rank=3)
 def draw_inferred_dim_with_copies(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with a -1 entry and a 0 entry that copies a dim."""
+    """Generate a reshape with a -1, and a 0 that copies a dim."""
     shape = _draw_shape(random, difficulty)
     copied_axis = random.randrange(len(shape) - 1)
     target: list[int] = [0 if axis == copied_axis else dim for axis, dim in enumerate(shape[:-2])]
@@ -344,13 +353,13 @@ def draw_inferred_dim_with_copies(random: Random, difficulty: Difficulty) -> str
 
 @_register_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
 def draw_entry_below_minus_one(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with an invalid entry less than -1."""
+    """Generate a reshape with an invalid size below -1."""
     return _format_line(RESHAPE, shape := _draw_shape(random, difficulty), [-random.randint(2, 4), *shape[1:]])
 
 
 @_register_kind("with-names", "infer", 4, rules.INFERRED, min_rank=3)
 def draw_inferred_dim_with_names(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape with a -1 entry and a symbolic batch size."""
+    """Generate a reshape with a -1 and a symbolic batch size."""
     first, *rest = _draw_shape(random, difficulty)
     known = random.choice(rest)
     target: list[int] = random.choice([[0, -1], [0, -1, known], [-1, first * known], [-1, known]])
@@ -359,13 +368,13 @@ def draw_inferred_dim_with_names(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("of-nothing", "infer", 4, rules.ZERO_VOLUME_INFER)
 def draw_inferred_dim_with_copied_zero(random: Random, difficulty: Difficulty) -> str:
-    """Draw a reshape of an empty tensor with -1 and a 0 that copies a 0."""
+    """Generate a reshape of an empty tensor with a -1, and a 0 that copies a 0."""
     return _format_line(RESHAPE, [0, *_draw_shape(random, difficulty)], [0, -1])
 
 
 @_register_kind("swapped", "perm", 1, TAKEN_AXIS)
 def draw_axis_swap(random: Random, difficulty: Difficulty) -> str:
-    """Draw a transpose that swaps two axes."""
+    """Generate a transpose that swaps two axes."""
     one, other = random.sample(range(difficulty.rank), 2)
     perm = [*range(difficulty.rank)]
     perm[one], perm[other] = other, one
@@ -374,26 +383,26 @@ def draw_axis_swap(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("cycled", "perm", 1, TAKEN_AXIS, min_rank=3)
 def draw_cyclic_transpose(random: Random, difficulty: Difficulty) -> str:
-    """Draw a transpose by a permutation that is not its own inverse."""
+    """Generate a transpose whose permutation is not its own inverse."""
     return _format_line(TRANSPOSE, _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank))
 
 
 @_register_kind("no-permutation", "perm", 2, rules.NOT_A_PERMUTATION, min_rank=3)
 def draw_invalid_permutation(random: Random, difficulty: Difficulty) -> str:
-    """Draw a transpose with a repeated or a missing axis."""
+    """Generate a transpose with a repeated or a missing axis."""
     perm = _draw_cyclic_permutation(random, difficulty.rank)
     return _format_line(TRANSPOSE, _draw_shape(random, difficulty), random.choice([[*perm[:-1], perm[0]], perm[:-1]]))
 
 
 @_register_kind("negative", "perm", 3, TAKEN_AXIS, min_rank=3)
 def draw_transpose_with_negative_axis(random: Random, difficulty: Difficulty) -> str:
-    """Draw a transpose with a negative axis in NumPy or PyTorch."""
+    """Generate a transpose with a negative axis, in NumPy or PyTorch."""
     return f"{draw_onnx_transpose_with_negative_axis(random, difficulty)} --dialect {random.choice(['numpy', 'torch'])}"
 
 
 @_register_kind("negative-in-onnx", "perm", 4, rules.NEGATIVE_AXIS, min_rank=3)
 def draw_onnx_transpose_with_negative_axis(random: Random, difficulty: Difficulty) -> str:
-    """Draw a transpose with a negative axis, which ONNX does not allow."""
+    """Generate a transpose with a negative axis, which ONNX refuses."""
     perm = [
         axis - difficulty.rank if axis == difficulty.rank - 1 else axis
         for axis in _draw_cyclic_permutation(random, difficulty.rank)
@@ -403,21 +412,21 @@ def draw_onnx_transpose_with_negative_axis(random: Random, difficulty: Difficult
 
 @_register_kind("shuffled", SHUFFLE.name, 1, rules.COPIED_ZERO, min_rank=3)
 def draw_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a TensorRT Shuffle that copies a dim after the first transpose."""
+    """Generate a TensorRT Shuffle that copies a dim after the first transpose."""
     shape, perm = _draw_shape(random, difficulty), _draw_permutation(random, difficulty.rank, lambda perm: perm[0] != 0)
     return _format_line(SHUFFLE, shape, "--first", perm, "--to", [0, -1])
 
 
 @_register_kind("shuffled-second", SHUFFLE.name, 2, TAKEN_AXIS, min_rank=3)
 def draw_shuffle_with_second_transpose(random: Random, difficulty: Difficulty) -> str:
-    """Draw a TensorRT Shuffle with a reshape and the second transpose."""
+    """Generate a TensorRT Shuffle with a reshape and the second transpose."""
     shape = _draw_shape(random, difficulty)
     return _format_line(SHUFFLE, shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
 
 
 @_register_kind("shuffled-twice", SHUFFLE.name, 3, rules.INFERRED, min_rank=3)
 def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a TensorRT Shuffle with both transposes and the reshape."""
+    """Generate a TensorRT Shuffle with both transposes and the reshape."""
     shape, perm = _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank)
     second = random.choice([[1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0]])
     target = [0, shape[perm[1]], -1]
@@ -426,7 +435,7 @@ def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("shuffled-unevenly", SHUFFLE.name, 3, rules.INDIVISIBLE, min_rank=3)
 def draw_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
-    """Draw a TensorRT Shuffle with a -1 entry that has no integer solution."""
+    """Generate a TensorRT Shuffle whose -1 has no integer solution."""
     shape = _draw_shape(random, difficulty)
     known = _draw_nondivisor(random, shape, difficulty)
     return _format_line(
@@ -441,19 +450,19 @@ def _replace_some_by_one(random: Random, shape: IntegerShape) -> list[int]:
 
 @_register_kind("stretched", BROADCAST.name, 1, rules.STRETCHED)
 def draw_expand_of_ones(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand of dims of size 1."""
+    """Generate an expand of dims of size 1."""
     return _format_line(EXPAND, _replace_some_by_one(random, shape := _draw_shape(random, difficulty)), shape)
 
 
 @_register_kind("new-dims", BROADCAST.name, 1, rules.NEW_DIM, min_rank=3)
 def draw_expand_with_new_dims(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand that adds dims."""
+    """Generate an expand that adds dims."""
     return _format_line(EXPAND, _replace_some_by_one(random, (target := _draw_shape(random, difficulty))[1:]), target)
 
 
 @_register_kind("no-broadcast", BROADCAST.name, 2, rules.NOT_BROADCASTABLE)
 def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand to a size that is incompatible with the input dim."""
+    """Generate an expand to a size that is incompatible with the input dim."""
     target = _draw_shape(random, difficulty)
     axis = random.randrange(len(target))
     return _format_line(EXPAND, [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
@@ -461,7 +470,10 @@ def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("both-ways", BROADCAST.name, 2, rules.STRETCHED, min_rank=3)
 def draw_two_way_expand(random: Random, difficulty: Difficulty) -> str:
-    """Draw an ONNX expand with size 1 in both the input and the target."""
+    """Generate an ONNX expand with a dim of 1 in both the input and the target.
+
+    In ONNX, an expand broadcasts both shapes.
+    """
     shape = _draw_shape(random, difficulty)
     stretched_axis = random.randrange(len(shape))
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
@@ -471,7 +483,7 @@ def draw_two_way_expand(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("one-way", BROADCAST.name, 3, rules.NOT_BROADCASTABLE)
 def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
-    """Draw an expand from a larger dim to size 1 in PyTorch or NumPy."""
+    """Generate an invalid expand to size 1 from a larger dim, in PyTorch or NumPy."""
     shape = _draw_shape(random, difficulty)
     return _format_line(
         EXPAND, shape, _replace_some_by_one(random, shape), "--dialect", random.choice(["torch", "numpy"])
@@ -480,7 +492,7 @@ def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("kept-by-minus-one", BROADCAST.name, 3, rules.KEPT_DIM, min_rank=3)
 def draw_expand_with_minus_one(random: Random, difficulty: Difficulty) -> str:
-    """Draw a PyTorch expand with a -1 entry, which keeps the input dim."""
+    """Generate a PyTorch expand with a -1, which keeps the input dim."""
     target = _draw_shape(random, difficulty)
     input_shape = _replace_some_by_one(random, target)
     kept_axis = next(axis for axis, dim in enumerate(input_shape) if dim != 1)
@@ -490,14 +502,14 @@ def draw_expand_with_minus_one(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("negative-size", BROADCAST.name, 4, rules.NEGATIVE_SIZE)
 def draw_expand_with_negative_size(random: Random, difficulty: Difficulty) -> str:
-    """Draw an ONNX expand with a -1 entry, which ONNX does not allow."""
+    """Generate an ONNX expand with a -1, which ONNX refuses."""
     shape = _draw_shape(random, difficulty)
     return _format_line(EXPAND, [1, *shape[1:]], [shape[0], *[-1] * (difficulty.rank - 1)])
 
 
 @_register_kind("aligned", "operands", 1, ALIGNED)
 def draw_broadcast(random: Random, difficulty: Difficulty) -> str:
-    """Draw a broadcast of operands that have size 1 on different axes."""
+    """Generate a broadcast of operands that have dims of 1 on different axes."""
     stretched_axis, shape = random.randrange(1, difficulty.rank), _draw_shape(random, difficulty)
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
     other = [dim if axis == stretched_axis else random.choice([1, dim]) for axis, dim in enumerate(shape)]
@@ -506,14 +518,14 @@ def draw_broadcast(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("product", "operands", 1, CONTRACTED)
 def draw_matmul(random: Random, difficulty: Difficulty) -> str:
-    """Draw the product of a stack of matrices and one matrix."""
+    """Generate the product of a stack of matrices and a single matrix."""
     *front, inner = _draw_shape(random, difficulty)
     return _format_line(MATMUL, [*front, inner], [inner, random.randint(2, difficulty.largest_dim)])
 
 
 @_register_kind("end-to-end", "operands", 1, END_TO_END)
 def draw_concat(random: Random, difficulty: Difficulty) -> str:
-    """Draw a concatenation of operands that differ only along the given axis."""
+    """Generate a concatenation of operands that differ only along its axis."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     other = [*shape[:axis], random.randint(2, difficulty.largest_dim), *shape[axis + 1 :]]
     return _format_line(CONCAT, shape, other, "--axis", axis)
@@ -521,7 +533,7 @@ def draw_concat(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("summed", "operands", 2, SUMMED)
 def draw_einsum(random: Random, difficulty: Difficulty) -> str:
-    """Draw an einsum of two operands that share labels."""
+    """Generate an einsum of two operands that share labels."""
     pattern = random.choice(["ij,jk->ik", "ij,kj->ki", "bij,bjk->bik", "bij,bij->b", "bhqd,bhkd->bhqk"])
     sizes = dict(
         zip(sorted({*pattern} - {*",->"}), random.sample(range(2, difficulty.largest_dim + 1), 5), strict=False)
@@ -532,27 +544,27 @@ def draw_einsum(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("not-aligned", "operands", 2, rules.NOT_BROADCASTABLE)
 def draw_refused_broadcast(random: Random, difficulty: Difficulty) -> str:
-    """Draw a broadcast that would be valid only if shapes were left-aligned."""
+    """Generate a broadcast that would be valid only for left-aligned shapes."""
     return _format_line(BROADCAST, shape := _draw_shape(random, difficulty), shape[:-1])
 
 
 @_register_kind("transposed-weight", "operands", 2, INNER_DIFFERS)
 def draw_matmul_with_transposed_weight(random: Random, difficulty: Difficulty) -> str:
-    """Draw an invalid product with a transposed second operand."""
+    """Generate an invalid matrix product, whose second operand is transposed."""
     *_, rows, inner = shape = _draw_shape(random, difficulty)
     return _format_line(MATMUL, shape, [rows, inner])
 
 
 @_register_kind("differing", "operands", 2, DIMS_DIFFER)
 def draw_refused_concat(random: Random, difficulty: Difficulty) -> str:
-    """Draw an invalid concatenation of operands that differ along another axis."""
+    """Generate an invalid concatenation of operands that differ along another axis."""
     shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
     return _format_line(CONCAT, shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
 
 
 @_register_kind("stacked-matrices", "operands", 3, FROM_OPERAND)
 def draw_matmul_of_stacks(random: Random, difficulty: Difficulty) -> str:
-    """Draw a product of two stacks of matrices with batch dims that broadcast."""
+    """Generate a product of two stacks of matrices whose batch dims broadcast."""
     rows, inner, columns, count = random.sample(range(2, difficulty.largest_dim), 4)
     stacks = random.choice([([count, 1], [count]), ([1], [count]), ([count], [])])
     return _format_line(MATMUL, [*stacks[0], rows, inner], [*stacks[1], inner, columns])
@@ -560,7 +572,7 @@ def draw_matmul_of_stacks(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("windows", "operands", 3, WINDOW_SLIDE, min_rank=4)
 def draw_pool(random: Random, difficulty: Difficulty) -> str:
-    """Draw a pool with or without padding."""
+    """Generate a pool with or without padding."""
     kernel, stride = random.choice([(2, 2), (3, 1), (3, 2), (4, 2), (5, 3)])
     shape = [
         *random.sample(range(2, difficulty.largest_dim), 2),
@@ -571,7 +583,7 @@ def draw_pool(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("filters", "operands", 3, WINDOW_SLIDE, min_rank=4)
 def draw_convolution(random: Random, difficulty: Difficulty) -> str:
-    """Draw a convolution without groups."""
+    """Generate a convolution without groups."""
     kernel, stride = random.choice([(1, 1), (3, 1), (3, 2), (5, 2)])
     batch, channels, filters = random.sample(range(2, difficulty.largest_dim), 3)
     shape = [batch, channels, *random.sample(range(kernel + 1, kernel + difficulty.largest_dim), 2)]
@@ -580,7 +592,7 @@ def draw_convolution(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
 def draw_pool_with_large_window(random: Random, difficulty: Difficulty) -> str:
-    """Draw a pool with a dilated window that exceeds every spatial axis."""
+    """Generate a pool with a dilated window that exceeds every spatial axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, difficulty.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
     return _format_line(POOL, shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
@@ -594,8 +606,8 @@ def random_seed() -> str:
 class Drill:
     """A sequence of exercises with spaced repetition.
 
-    The order and the levels of the exercises depend on the answers. At each level, the nth exercise of a kind depends
-    only on the seed.
+    The order and the levels of the exercises depend on the answers of the user. The nth exercise of a kind at a level
+    depends only on the seed.
 
     >>> drill = Drill("infer", "monday")
     >>> first = drill.exercise
@@ -606,7 +618,7 @@ class Drill:
     """
 
     def __init__(self, topics: str, seed: str, boxes: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Draw the first exercise.
+        """Generate the first exercise.
 
         `boxes` maps kinds of exercises to their Leitner boxes.
         """
@@ -617,7 +629,7 @@ class Drill:
         self._seed = seed
         self._history = DrillHistory()
         self._misses = Counter[str]()
-        """The number of wrong answers for each kind since its last right answer."""
+        """The number of wrong answers to each kind since its last right answer."""
         self.answered = self.right = self.streak = 0
         self.exercise = self._draw_next()
 
@@ -637,12 +649,12 @@ class Drill:
         return drawn
 
     def record_answer(self, *, right: bool) -> int:
-        """Record an answer, and draw the next exercise.
+        """Record an answer, and generate the next exercise.
 
-        Returns the new Leitner box of the answered exercise's kind.
+        Returns the new Leitner box of the kind that was answered.
         """
         name = self.exercise.kind.name
-        # A puzzle has no random parts, so a solved puzzle is repeated after the longest interval.
+        # a solved puzzle is repeated after the longest interval, because it has no random parts
         previous = LeitnerCard(len(REVIEW_INTERVALS), 0) if self.exercise.kind.puzzle else self._cards.get(name)
         card = self._cards[name] = next_card(previous, self.answered, right=right)
         self._misses[name] = 0 if right else self._misses[name] + 1
@@ -663,8 +675,8 @@ class Drill:
 def judge_answer(exercise: Exercise, typed: str) -> Judgement:
     """Judge the answer to an exercise.
 
-    The feedback on a wrong answer is the common mistake, if there is one. The solution is the right answer with its
-    derivation. Invalid and empty answers are wrong.
+    The feedback on a wrong answer names the common mistake that leads to it, if there is one. The solution is the right
+    answer with its derivation. Invalid and empty answers are wrong.
 
     >>> judge_answer(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").lines
     ['it is 2,12: -1 = 24 / 2 = 12 [infer]']
@@ -688,7 +700,7 @@ def judge_answer(exercise: Exercise, typed: str) -> Judgement:
 
 
 def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
-    """Yield exercises that alternate between topics.
+    """Yield exercises on alternating topics.
 
     The exercises on each topic are those of a drill in which every answer is right. Raises `ShapeError` (usage) for an
     unknown topic.
@@ -700,14 +712,14 @@ def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
 
 
 class DrillHistory(Record):
-    """The history of a drill, which determines the next exercise."""
+    """The past exercises of a drill, on which the next exercise depends."""
 
     topics: tuple[str, ...] = ()
-    """The topic of each exercise so far."""
+    """The topic of each past exercise."""
     right_levels: Mapping[str, int] = MappingProxyType({})
-    """For each topic, the highest first level of a kind that was answered correctly."""
+    """For each topic, the highest first level among the kinds that were answered correctly."""
     reviews: int = 0
-    """The number of exercises since the last new kind."""
+    """The number of repetitions since the last new kind."""
 
 
 def next_kind_name(
@@ -715,10 +727,10 @@ def next_kind_name(
 ) -> str:
     """Return the name of the kind for the next exercise of a drill.
 
-    `number` is the number of the exercise. The kind that has been due for the longest time comes first. After
-    `MAX_REVIEWS` such kinds, or if no kind is due, the next kind is a new one on the topic with the fewest exercises. A
-    kind at level n + 1 is available only after a right answer at level n. With several topics, a topic occurs at most
-    twice in a row.
+    `number` is the number of the exercise. The kind that has been due for the longest time is repeated first. After
+    `MAX_REVIEWS` repetitions, or if no kind is due, a new kind on the topic with the fewest exercises follows. A kind
+    at level n + 1 is available only after a right answer at level n. With several topics, a topic occurs at most twice
+    in a row.
 
     >>> cards = {"copied": LeitnerCard(1, 4), "inferred": LeitnerCard(0, 3)}
     >>> kinds = {name: KINDS[name] for name in ("copied", "inferred", "swapped")}
@@ -744,7 +756,7 @@ def next_kind_name(
 
 
 def next_card(card: LeitnerCard | None, number: int, *, right: bool) -> LeitnerCard:
-    """Return the card of a kind after an answer to exercise `number`.
+    """Return the Leitner card of a kind after the answer to exercise `number`.
 
     >>> next_card(LeitnerCard(2, 5), 7, right=True), next_card(LeitnerCard(2, 5), 7, right=False)
     (LeitnerCard(box=3, due=23), LeitnerCard(box=0, due=9))
@@ -754,7 +766,7 @@ def next_card(card: LeitnerCard | None, number: int, *, right: bool) -> LeitnerC
 
 
 def restore_cards(boxes: Mapping[str, int]) -> dict[str, LeitnerCard]:
-    """Return the cards of kinds of exercises from their saved boxes.
+    """Create the Leitner cards of kinds of exercises from their saved boxes.
 
     Kinds in box 0 are due at once.
 
@@ -766,7 +778,7 @@ def restore_cards(boxes: Mapping[str, int]) -> dict[str, LeitnerCard]:
 
 
 def make_worksheet(exercises: Iterable[Exercise], topics: str, seed: str, *, with_answers: bool) -> Worksheet:
-    """Build a worksheet from exercises, with their answers if `with_answers`."""
+    """Make a worksheet of exercises, with their answers if `with_answers`."""
     tasks = [*exercises]
     note = f"shapecalc drill {topics} --print {len(tasks)} --seed {seed}"
     right = tuple(resolve_command_line(one.task.question) for one in tasks)
@@ -798,9 +810,9 @@ def dialects_note(questions: Sequence[str]) -> str:
 
 
 def _answer_text(exercise: Exercise, answer: Trace | Chain, refusal_word: str = judging.REFUSAL_WORDS[0]) -> str:
-    """Format the answer to an exercise, with its derivation and its rule.
+    """Format the right answer to an exercise, with its derivation and its rule.
 
-    The answer to a puzzle is the chain without a derivation.
+    The answer to a puzzle is a chain, without a derivation.
     """
     if exercise.task.puzzle:
         return chain_text(answer)
@@ -873,7 +885,7 @@ def worksheet_html(sheet: Worksheet) -> str:
 
 
 def _render_svg(question: str, answer: Trace | Chain | None) -> str:
-    """Render a question as an SVG with placeholders for the output dims.
+    """Render the picture of a question as SVG, with blanks for the output dims.
 
     Returns an empty string if `answer` is None.
     """
@@ -890,6 +902,6 @@ def _render_svg(question: str, answer: Trace | Chain | None) -> str:
 
 
 FORMATTERS: Mapping[str, Callable[[Worksheet], str]] = {"text": worksheet_text, "html": worksheet_html}
-"""The function that formats a worksheet, keyed by format."""
+"""The functions that format a worksheet, by format."""
 FORMAT_OF_SUFFIX = {".txt": "text", ".html": "html", ".htm": "html"}
-"""The format of a worksheet file, keyed by the suffix of the file name."""
+"""The format of a worksheet file, by the suffix of its name."""

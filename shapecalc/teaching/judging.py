@@ -40,23 +40,23 @@ if TYPE_CHECKING:
 SIZE_PATTERN = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
 """The pattern of an integer of at least 2."""
 PERMUTATION_WORDS = ("transpose", "--first", "--second")
-"""The words that precede a permutation, directly or, after `transpose`, with the input shape in between."""
+"""The words before a permutation; after `transpose`, the input shape may come in between."""
 REFUSAL_WORDS = ("error", "refused")
 """The words that the user types to predict that the request is refused."""
 
 CUT = "cut"
-"""The kind of a task that the user solves by cutting a tape of the elements."""
+"""The kind of a task in which the user cuts a row of all elements into the output shape."""
 CHAIN_SYNTAX = "the ops with | between them, such as transpose 2,1,0 | reshape 3,-1"
 
 Prediction = Shape | None
-"""A predicted shape or index, or None for the prediction that the request is refused."""
+"""A predicted shape or index, or None if the user predicts that the request is refused."""
 COUNT_HINT = "compare each number of the request with the input, then count the elements"
 FOLLOW_HINT = "count the elements that come before it, in reading order, before and after each stage"
 TRANSPOSE_HINT = "a transpose moves the numbers of an index with their axes: the first is now the number of axis {axis}"
 FOLLOW_EACH_HINT = "go stage by stage: a transpose permutes the index, a reshape counts the elements before it"
-"""The hint on the destination of an element, for a chain of both reshapes and transposes."""
+"""The hint for following an element through a chain of both reshapes and transposes."""
 NAME_PATTERN = re.compile(r"[^\W\d]\w*|\?")
-"""The pattern of a named size, or of the `?` of an unknown size."""
+"""The pattern of a symbolic size, or of the `?` for an unknown size."""
 RULE_OF_KIND = {
     StageKind.PERMUTE: TAKEN_AXIS,
     StageKind.EXPAND: STRETCHED,
@@ -66,33 +66,33 @@ RULE_OF_KIND = {
     StageKind.WINDOW: WINDOW_SLIDE,
     StageKind.REDUCE: REDUCED,
 }
-"""The rule that determines every dim of a stage, keyed by the kind of the stage.
+"""For some kinds of stages, the rule that determines every dim of the stage.
 
-Other kinds of stages have several rules.
+Stages of other kinds apply several rules.
 """
 COPY_CODE, INFER_CODE = 0, -1
 
 
 class Task(Record):
-    """A question with a shape, an index, or a chain of ops as its answer.
+    """A question that is answered with a shape, an index or a chain of ops.
 
-    The right answer is computed from the question rather than stored.
+    The right answer is computed from the question; it is not stored.
     """
 
     question: str
     """A command line without `shapecalc`; in a puzzle, the command line of a solution."""
     stage: str = ""
-    """The label of the stage with the output shape to predict; empty for the last stage."""
+    """The label of the stage whose output shape the user predicts; empty for the last stage."""
     follow: str = ""
-    """The index of an input element, to predict its output index; empty to predict a shape."""
+    """The index of the input element whose output index the user predicts; empty to predict a shape."""
     puzzle: str = ""
     """The description of the chain to write in a puzzle; empty for a prediction."""
     kind: str = ""
-    """`CUT` if the user cuts a tape of the elements; empty if the answer is typed."""
+    """`CUT` if the user cuts a row of all elements; empty if the answer is typed."""
 
     @property
     def text(self) -> str:
-        """The question, or the description of a puzzle with its shapes.
+        """The question or, for a puzzle, its description with the input and output shape.
 
         >>> Task("chain '2,3 | transpose'", puzzle="turn the table").text
         'turn the table: 2,3 -> 3,2'
@@ -116,7 +116,7 @@ class Task(Record):
 
     @property
     def prompt(self) -> str:
-        """The prompt for the prediction or the chain."""
+        """The prompt at which the user types the answer."""
         if self.puzzle:
             return f"Type {CHAIN_SYNTAX}:"
         if self.kind == CUT:
@@ -127,7 +127,9 @@ class Task(Record):
 
     @property
     def rules(self) -> str:
-        """The dialect of the task as a phrase, or an empty string if no rule depends on it.
+        """The dialect of the task as a phrase.
+
+        It is empty if the answer depends on no rule of a dialect.
 
         >>> Task("reshape 2,3,4 0,-1").rules, Task("reshape 2,3 3,2", follow="0,1").rules
         (' by ONNX rules', '')
@@ -139,13 +141,13 @@ class Task(Record):
 
 
 class Judgement(Record):
-    """The verdict on a prediction, with feedback."""
+    """The verdict on an answer, with feedback."""
 
     right: bool
     feedback: str
     """One sentence that describes the mistake or the lesson."""
     solution: str = ""
-    """The right answer with its derivation on one line; empty if it is not revealed."""
+    """The right answer with its derivation on one line; empty if it is not revealed yet."""
 
     @property
     def lines(self) -> list[str]:
@@ -154,7 +156,7 @@ class Judgement(Record):
 
 
 def resolve_command_line(question: str) -> Trace | Chain:
-    """Resolve a command line, which does not start with `shapecalc`.
+    """Resolve a command line that does not start with `shapecalc`.
 
     Raises `ShapeError` (usage) if the command line is invalid, or if its input is a file or `-`.
 
@@ -170,17 +172,14 @@ def resolve_command_line(question: str) -> Trace | Chain:
 
 
 def _check_shape_text(shape: str) -> str:
-    """Return the text of a shape, after checking that it is not a file.
-
-    Raises `ShapeError` (usage) for a file or `-`.
-    """
+    """Return the text of a shape, or raise `ShapeError` (usage) for a file or `-`."""
     if text.is_file_argument(shape) or shape.strip() == "-":
         raise usage_error("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
     return shape
 
 
 def extract_prediction(task: Task, answer: Trace | Chain) -> Prediction:
-    """Return the shape or index in an answer that a task asks for."""
+    """Return the shape or index in a resolved answer that the user has to predict."""
     if task.follow and answer.output is not None:
         return trace_element(answer, parse_axes(task.follow))[-1][1]
     shapes = (stage.after for stage in answer.stages if stage.is_finished and stage.label == task.stage)
@@ -197,7 +196,7 @@ def correct_prediction(task: Task) -> Prediction:
 
 
 def parse_prediction(typed: str) -> Prediction:
-    """Parse a prediction.
+    """Parse a prediction that the user typed.
 
     Raises `ShapeError` (usage) if the prediction is invalid.
     """
@@ -240,7 +239,7 @@ def invalid_reason(task: Task, typed: str) -> str:
 
 
 def resolve_typed_chain(task: Task, typed: str) -> Chain:
-    """Resolve the chain that a user typed as the solution of a puzzle.
+    """Resolve the chain that the user typed as the solution of a puzzle.
 
     The chain may start with the input shape. Raises `ShapeError` if the chain is invalid or refused.
     """
@@ -249,14 +248,14 @@ def resolve_typed_chain(task: Task, typed: str) -> Chain:
     built = resolve_chain_pair(chain_text(solution), f"| {stages}", {})[1]
     if built.problem:
         raise ShapeError(built.problem)
-    to_move_chain(built)  # refuses the op `shape`, which does not move elements
+    to_move_chain(built)  # refuses the op `shape`, whose output is not made of input elements
     return built
 
 
 def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
     """Return the mistake in a typed chain, or None for a solution.
 
-    A solution is right for all values of named sizes. Raises `ShapeError` if the chain is invalid or refused.
+    A solution is right for all values of the symbolic sizes. Raises `ShapeError` if the chain is invalid or refused.
 
     >>> find_chain_mistake(Task("chain '2,3 | transpose'", puzzle="turn it"), "reshape 3,2").sentence
     'at [0,1] is element 1 of the input, where element 3 is asked for'
@@ -313,11 +312,11 @@ def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> M
 
 
 def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Text:
-    """Draw a task, with underscores for the dims to predict.
+    """Draw a task, with placeholders for the dims to predict.
 
-    If there are no dims to predict, the elements of the input are drawn. For a single op, the drawing contains only the
-    sizes in the command line, so that it does not reveal a refusal. A permutation is drawn as an input dim for each
-    output position.
+    If there are no dims to predict, the elements of the input are drawn. The drawing of a single op contains only the
+    sizes in the command line, so that it does not reveal a refusal. A permutation is drawn as one input dim for each
+    output dim.
     """
     from rich.text import Text
 
@@ -331,7 +330,7 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
     whole = isinstance(answer, Chain) and answer.problem is None
     drawn = answer if whole else unresolved_trace(answer)
     placeholders = dict.fromkeys(unresolved_dims(drawn, 0 if whole else len(drawn.steps)), UNICODE.placeholder)
-    with suppress(ShapeError):  # raised if the elements of the tensor cannot be drawn
+    with suppress(ShapeError):  # raised if the tensor is too large to draw, or has symbolic sizes
         if task.follow or task.puzzle:
             return draw_question_grid(
                 answer, parse_axes(task.follow) if task.follow else None, width=width, height=height
@@ -353,8 +352,8 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
 def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:
     """Draw the right answer next to the result of the user's mistake.
 
-    The mistake is the typed chain, or the common mistake that gives the typed prediction. Returns None if there is no
-    such mistake, or if the elements cannot be drawn.
+    The mistake is the typed chain, or the common mistake that leads to the typed prediction. Returns None if there is
+    no such mistake, or if the elements cannot be drawn.
     """
     from shapecalc.render.grid import draw_mistake_grids  # deferred, because most uses of this module do not draw
 
@@ -370,8 +369,8 @@ def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> 
 def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:
     """Return hints for a task, from general to specific.
 
-    No hint reveals the answer. The hints are about the first wrong dim of `prediction` or, if `prediction` is None,
-    about the first dim that is determined by a rule.
+    No hint reveals the answer. The hints refer to the first wrong dim of `prediction` or, if `prediction` is None, to
+    the first dim that a rule determines.
 
     >>> graded_hints(Task("reshape 2,3,4 0,-1"), resolve_command_line("reshape 2,3,4 0,-1"))[2]
     '0 copies dim 0, which is ?'
@@ -394,7 +393,9 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
 
 
 def _follow_hint(answer: Trace | Chain) -> str:
-    """Return the hint on where an element goes, by the kinds of the stages.
+    """Return the hint for following an element through the stages of an answer.
+
+    The hint depends on the kinds of the stages.
 
     >>> _follow_hint(resolve_command_line("transpose 2,3 1,0"))
     'a transpose moves the numbers of an index with their axes: the first is now the number of axis 1'
@@ -407,10 +408,10 @@ def _follow_hint(answer: Trace | Chain) -> str:
 
 
 def _stage_hints(stage: Stage) -> tuple[str, ...]:
-    """Return general hints for a stage.
+    """Return general hints on a stage.
 
-    They apply to a refused stage, and to a stage with steps that do not determine single dims. The hints have the same
-    form in both cases, so that they do not reveal a refusal.
+    They are used for a refused stage, and for a stage whose dims are not determined one by one. They have the same form
+    in both cases, so that they do not reveal a refusal.
     """
     rules = [step.rule for step in stage.steps if step.rule != GIVEN_DIM][: 1 if stage.is_finished else None]
     if not rules and stage.kind in RULE_OF_KIND:
@@ -439,7 +440,7 @@ def derivation_text(answer: Trace | Chain) -> str:
 
 
 def _stage_derivation(stage: Stage) -> list[str]:
-    """Format the derivation of each dim that is not in the command line of a stage."""
+    """Format the derivation of each output dim that the command line does not contain."""
     if stage.kind is StageKind.PERMUTE:
         axes = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
         shapes = (tuple(axes), stage.before, stage.after or ())
@@ -457,7 +458,7 @@ def _step_derivation(step: Step) -> str:
 
 
 def _describe_count_mismatch(answer: Trace | Chain, prediction: Shape) -> str:
-    """Describe a wrong element count; return "" if the count is right."""
+    """Describe a wrong element count, or return "" if the count is right."""
     if product(prediction) == product(answer.input) or not all(
         OPS[trace.op].keeps_element_count for trace in answer.traces
     ):
@@ -483,8 +484,8 @@ def _describe_source_element(answer: Trace | Chain, right: Shape, index: Shape) 
 def _describe_difference(task: Task, answer: Trace | Chain, right: Shape, prediction: Shape) -> str:
     """Describe the first difference between a prediction and the right answer.
 
-    The differences are, in order: the value of the -1 instead of a whole shape, the element count, the rank, the order
-    of the sizes, and the first wrong dim. Further hints follow on request.
+    These are checked in order: the value of the -1 instead of a complete shape, the element count, the rank, the order
+    of the sizes, and each dim.
     """
     stage = _task_stage(task, answer)
     requested = [str(dim) for dim in stage.requested] if stage and stage.requested else []
@@ -507,7 +508,7 @@ def _describe_difference(task: Task, answer: Trace | Chain, right: Shape, predic
 
 
 def _differing_indices(right: Prediction, prediction: Prediction) -> list[int]:
-    """Return the indices at which two shapes differ.
+    """Return the indices at which two predicted shapes differ.
 
     Only indices that both shapes have are compared.
     """
@@ -516,16 +517,16 @@ def _differing_indices(right: Prediction, prediction: Prediction) -> list[int]:
 
 
 def _step_of_dim(stage: Stage | None, index: int) -> Step | None:
-    """Return the step that determines a dim of a stage.
+    """Return the step that determines an output dim of a stage.
 
-    If there is none, return the last step, or None for a stage without steps.
+    If no step does, return the last step, or None for a stage without steps.
     """
     steps = stage.steps if stage else ()
     return next((step for step in steps if step.out == index), steps[-1] if steps else None)
 
 
 def _task_stage(task: Task, answer: Trace | Chain) -> Stage | None:
-    """Return the stage that a task asks about, by default the last stage.
+    """Return the stage to which a task refers, by default the last stage.
 
     Returns None if the answer has no stages.
     """

@@ -29,14 +29,14 @@ PATH_LESSON_IDS = (
 )
 """The ids of the lessons in the introductory path, in order."""
 PATH_DONE_ID = "path"
-"""The id that marks the introductory path as completed or abandoned."""
+"""The id that is stored when the introductory path is completed or abandoned."""
 MAX_LESSON_FILE_BYTES = 1 << 16
 """The maximum size of a lesson file, in bytes."""
 REQUIRED_KEYS = ("id", "title", "text", "question", "point")
 OPTIONAL_KEYS = ("stage", "follow", "kind", "notes", "wrong")
 REQUIRED_WRONG_KEYS, OPTIONAL_WRONG_KEYS = ("typed", "said"), ("same_as",)
 MULTILINE_KEYS = ("text", "point", "notes", "said")
-"""The keys of a lesson file with strings that may span several lines."""
+"""The keys of a lesson file whose strings may span several lines."""
 MAX_TEXT_LENGTH = 2000
 """The maximum length of a string in a lesson file, in characters."""
 ID_PATTERN = re.compile(r"[a-z0-9-]{1,40}")
@@ -46,13 +46,13 @@ ERROR_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)
 STRING_PATTERN = re.compile(
     r"""\"{3}(?:\\.|.)*?\"{3}|'{3}.*?'{3}|["']([\w-]+)["'](?=[ \t]*=)|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*""", re.S
 )
-"""The pattern of a string or comment in TOML; the group matches a quoted key."""
+"""The pattern of a string or comment in TOML; the group matches a quoted key before `=`."""
 STRUCTURE_PATTERN = re.compile(r"^[ \t]*\[+[ \t]*(?P<table>[\w.-]+)|^[ \t]*(?P<key>[\w-]+)[\w. \t-]*=|\{", re.M)
-"""The pattern of the start of a table, key or list entry in TOML text without strings."""
+"""The pattern of the start of a table, key or list entry, in TOML whose strings are removed."""
 
 Keys = tuple[str, ...]
 KeyPath = tuple[str | int, ...]
-"""The path of keys and indices to a value, such as `("lesson", 0, "wrong", 1, "typed")`."""
+"""The keys and indices that lead to a value, such as `("lesson", 0, "wrong", 1, "typed")`."""
 
 
 class WrongAnswer(Record):
@@ -61,13 +61,13 @@ class WrongAnswer(Record):
     typed: str
     said: str
     same_as: str = ""
-    """A command line with the wrong answer as its output; empty if there is none."""
+    """A command line whose output is the wrong answer; empty if there is none."""
 
 
 class Lesson(Record):
     """A lesson with a text, a question and an explanation.
 
-    The right answer is computed from the question rather than stored.
+    The right answer is computed from the question; it is not stored.
     """
 
     id: str
@@ -77,17 +77,17 @@ class Lesson(Record):
     point: str
     wrong: tuple[WrongAnswer, ...] = ()
     stage: str = ""
-    """The label of the stage with the output shape to predict; empty for the last stage."""
+    """The label of the stage whose output shape the user predicts; empty for the last stage."""
     follow: str = ""
-    """The index of an input element, to predict its output index; empty to predict a shape."""
+    """The index of the input element whose output index the user predicts; empty to predict a shape."""
     kind: str = ""
-    """`cut` if the learner cuts a tape of the elements; empty if the answer is typed."""
+    """`cut` if the user cuts a row of all elements; empty if the answer is typed."""
     notes: str = ""
-    """The speaker notes, which the class does not see."""
+    """The notes for the speaker, which are not shown to the class."""
 
     @property
     def task(self) -> Task:
-        """The task that the question poses."""
+        """The task with the question of the lesson."""
         return Task(self.question, self.stage, self.follow, kind=self.kind)
 
 
@@ -142,10 +142,7 @@ def load_path_lessons() -> tuple[Lesson, ...]:
 
 
 def parse_lessons(text: str) -> tuple[Lesson, ...]:
-    """Parse lessons in TOML format.
-
-    `text` must be valid.
-    """
+    """Parse a valid TOML text with lessons."""
     return tuple(_make_lesson(**entry) for entry in tomllib.loads(text)["lesson"])
 
 
@@ -200,7 +197,7 @@ def parse_lesson_file(name: str, text: str) -> tuple[Lesson, ...]:
 
 
 def find_lesson_errors(text: str) -> tuple[int, list[LessonError]]:
-    r"""Return the number of lessons in a file, and the errors in line order.
+    r"""Return the number of lessons in a TOML text, and its errors in line order.
 
     >>> find_lesson_errors("[[lesson]]\nid = 'a'\ntitle = 'b'\ntext = 'c'\nquestion = 'reshape 2 -2'\npoint = 3\n")
     (1, [LessonError(line=6, message='point is a text, not an integer')])
@@ -209,7 +206,7 @@ def find_lesson_errors(text: str) -> tuple[int, list[LessonError]]:
         table, lines = tomllib.loads(text), key_line_numbers(text)
     except tomllib.TOMLDecodeError as error:
         return 0, [make_syntax_error(str(error), text)]
-    except ValueError:  # raised for a number with too many digits (`sys.get_int_max_str_digits`)
+    except ValueError:  # raised for an integer with too many digits (`sys.get_int_max_str_digits`)
         return 0, [LessonError(1, "it has a number with too many digits")]
     except RecursionError:
         return 0, [LessonError(1, "it is nested too deeply")]
@@ -254,7 +251,7 @@ def _lesson_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _key_errors(table: dict[str, Any], required: Keys, optional: Keys) -> Iterator[tuple[KeyPath, str]]:
-    """Yield errors about missing keys, unknown keys and invalid values."""
+    """Yield errors about missing keys, unknown keys and values of a wrong type."""
     for name in required:
         if name not in table:
             yield (), f"{name} is missing"
@@ -270,7 +267,7 @@ def _key_errors(table: dict[str, Any], required: Keys, optional: Keys) -> Iterat
 def _text_error(name: str, text: str) -> str:
     """Return the error message for an empty, overlong or unprintable string.
 
-    Returns an empty string if the string is valid.
+    `name` is the key of the string. Returns an empty string if the string is valid.
     """
     most = 60 if name == "title" else MAX_TEXT_LENGTH
     if name in (*REQUIRED_KEYS, *REQUIRED_WRONG_KEYS) and not text.strip():
@@ -284,7 +281,7 @@ def _text_error(name: str, text: str) -> str:
 
 
 def _question_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the errors in a question and in the texts about its answer."""
+    """Yield the errors in the question of a lesson, and in the texts about its answer."""
     task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""), kind=lesson.get("kind", ""))
     try:
         answer = judging.resolve_command_line(task.question)
@@ -305,7 +302,7 @@ def _question_errors(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _task_errors(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
-    """Yield an error if the task names a missing stage or element, or an invalid kind."""
+    """Yield an error for a missing stage or element, or for an invalid kind of task."""
     if task.kind:
         if error := _cut_error(task, answer):
             yield ("kind",), error
@@ -325,8 +322,11 @@ def _task_errors(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, s
 
 
 def _cut_error(task: Task, answer: Trace | Chain) -> str:
-    """Return the reason why a task cannot be solved by cutting a tape, or an empty string."""
-    from shapecalc.render.cut import CutState, can_cut  # deferred, because few lessons use a tape
+    """Return the reason why a task cannot be solved by cutting a row of elements.
+
+    Returns an empty string if it can.
+    """
+    from shapecalc.render.cut import CutState, can_cut  # deferred, because few lessons are about cuts
 
     if task.kind != judging.CUT:
         return f"there is no kind '{truncate(task.kind)}': there is {judging.CUT}"
@@ -345,9 +345,9 @@ def _cut_error(task: Task, answer: Trace | Chain) -> str:
 def _wrong_answer_errors(
     task: Task, wrong: dict[str, str], right: str, earlier_predictions: set[object]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the errors in a wrong answer, each with its key.
+    """Yield the errors in an expected wrong answer, each with its key.
 
-    `earlier_predictions` detects repeated predictions; this prediction is added to it.
+    `earlier_predictions` contains the predictions of the earlier wrong answers; this prediction is added to it.
     """
     try:
         typed = judging.parse_prediction(wrong["typed"])
@@ -375,7 +375,7 @@ def _wrong_answer_errors(
 def reveals_answer(text: str, right: str) -> bool:
     """Return whether a text contains the right answer.
 
-    An occurrence within a longer shape or an input index is ignored.
+    An occurrence within a longer shape, or in the index of an input element, is ignored.
 
     >>> reveals_answer("24 / 4 = 6", "6"), reveals_answer("it becomes 2,6,2", "2,6,2")
     (True, True)
@@ -416,7 +416,7 @@ def key_line_numbers(text: str) -> dict[KeyPath, int]:
 
 
 def _key_line_number(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
-    """Return the line number of a key, or of its nearest parent in `lines`."""
+    """Return the line number of a key, or of the nearest enclosing table in `lines`."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)

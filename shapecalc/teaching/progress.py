@@ -1,4 +1,4 @@
-"""The progress of the user: completed lessons and exercise scores.
+"""The progress of the user: completed lessons and scores of exercises.
 
 The progress is stored in the user's data folder. Each kind of exercise is in one of several Leitner boxes, which
 determines when the kind is repeated.
@@ -31,7 +31,7 @@ def progress_path() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Counts of answered exercises, and the Leitner box of each kind."""
+    """The counts of answered exercises, and the Leitner box of each kind."""
 
     asked: int = 0
     right: int = 0
@@ -43,7 +43,7 @@ class Tally:
     """The Leitner box of each kind of exercise; see `exercises.REVIEW_INTERVALS`."""
 
     def with_answer(self, kind_name: str, box: int, *, right: bool) -> Tally:
-        """Return a copy of the counts that includes another answer.
+        """Return a copy of the tally that includes another answer.
 
         `box` is the new box of the kind.
 
@@ -64,7 +64,7 @@ COUNTS = ("asked", "right", "streak", "best")
 
 @dataclass(slots=True)
 class Score:
-    """Counts of right answers and of all answers in this session.
+    """The counts of right answers and of all answers in a session.
 
     Callers record only the first answer to each task.
 
@@ -79,7 +79,7 @@ class Score:
     def record_answer(self, *, right: bool) -> None:
         """Count an answer.
 
-        An answer that the app reveals counts as wrong.
+        An answer that the user reveals counts as wrong.
         """
         self.right, self.answered = self.right + right, self.answered + 1
 
@@ -88,7 +88,7 @@ class Score:
 
 
 class Progress:
-    """The completed lessons and exercise scores in a JSON file.
+    """The completed lessons and the scores of exercises, stored in a JSON file.
 
     If the file cannot be used, the progress is kept in memory.
 
@@ -105,7 +105,7 @@ class Progress:
     """The tally of all exercises so far."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Load the progress file.
+        """Load the progress from a file, by default the user's.
 
         A missing or unusable file means no progress.
         """
@@ -113,7 +113,7 @@ class Progress:
         self.session_score = Score()
         """The score since the start of the program."""
         self._complaints: dict[str, bool] = {}
-        """The reasons why progress is not saved; the value is whether the reason was reported."""
+        """The reasons why progress is not saved, and whether each was reported."""
         self._content: dict[str, Any] = {}
         """The content of the file, including unknown fields, which are preserved."""
         self._is_unreadable = False
@@ -124,11 +124,14 @@ class Progress:
         self._save(lambda: setattr(self, "done", self.done | {lesson}))
 
     def record_answer(self, kind: str, box: int, *, right: bool) -> None:
-        """Record an answer and the new Leitner box of its kind."""
+        """Record an answer to a kind of exercise, and the kind's new Leitner box."""
         self._save(lambda: setattr(self, "tally", self.tally.with_answer(kind, box, right=right)))
 
     def _save(self, change: Callable[[], None]) -> None:
-        """Merge the file, apply a change, and write the file, all under a lock."""
+        """Apply a change to the current progress, and save it.
+
+        A lock prevents other processes from writing the file between reading and writing it here.
+        """
         is_changed = False
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +146,10 @@ class Progress:
             change()
 
     def _merge_file(self) -> None:
-        """Merge the progress in the file into this object."""
+        """Merge the progress in the file into this object.
+
+        The progress in the file may be newer, because other processes write it.
+        """
         self._content, self._is_unreadable = {}, False
         try:
             if self.file.exists():
@@ -157,7 +163,7 @@ class Progress:
             self._set_unreadable("does not hold a list of lessons")
 
     def _read(self) -> Any:
-        """Return the parsed JSON of the file.
+        """Read the file, and return the parsed JSON.
 
         Raises `OSError` or `ValueError` if the file cannot be read.
         """

@@ -1,1 +1,1 @@
-"""Chains on arrays larger than memory, executed locally or on a cluster."""
+"""Execution of chains on arrays larger than memory, locally or on a cluster."""

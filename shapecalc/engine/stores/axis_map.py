@@ -2,11 +2,12 @@
 
 The output is computed from the source by moves (`core.moves`), such as a reshape or a permutation. A reshape splits an
 axis into sub-axes, and merges sub-axes into an axis. A group contains the source sub-axes and the output sub-axes of
-the same elements. Most groups have one source sub-axis and one output sub-axis. A group with several
-source sub-axes is mixed: the boundaries of its output sub-axes differ from the boundaries of its source sub-axes. For
-example, a reshape of 2,3 to 3,2 yields one mixed group.
+the same elements. Most groups have one source sub-axis and one output sub-axis. A group with several source sub-axes is
+mixed: the boundaries of its output sub-axes differ from the boundaries of its source sub-axes. For example, a reshape
+of 2,3 to 3,2 yields one mixed group.
 
-A map is computed from the layout of the output (`core.layout`), in which a sub-axis is called an atom.
+A map is computed from the layout of the output (`core.layout`), in which a sub-axis is called an atom. A pass reads the
+source once, and writes the output once.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class MoveError(ValueError):
 class AxisPart:
     """A sub-axis of `size` indices, with a stride along its axis.
 
-    The stride is negative if the sub-axis is read in reverse.
+    The stride is negative if the sub-axis is traversed in reverse.
     """
 
     axis: int
@@ -53,7 +54,7 @@ class PartGroup:
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """The number of elements in the group."""
         return prod(part.size for part in self.outputs)
 
     @property
@@ -66,21 +67,21 @@ class PartGroup:
 class AxisMap:
     """A map from sub-axes of source axes to sub-axes of output axes.
 
-    The elements are broadcast along `repeated_parts`, which are output sub-axes outside all groups.
+    Along `repeated_parts`, output sub-axes that are in no group, the elements are broadcast.
     """
 
     source_shape: IntTuple
     output_shape: IntTuple
     groups: tuple[PartGroup, ...]
     starts: IntTuple
-    """The index of the first element that is read, on each source axis."""
+    """For each source axis, the index of the first element that is read."""
     rolls: IntTuple
-    """The shift of each source axis. The axis is rolled before it is read."""
+    """For each source axis, the shift by which it is rolled before it is read."""
     repeated_parts: tuple[AxisPart, ...] = ()
 
     @property
     def is_mixed(self) -> bool:
-        """Whether one of the groups is mixed."""
+        """Whether a group is mixed."""
         return any(run.is_mixed for run in self.groups)
 
     @cached_property
@@ -112,7 +113,7 @@ def build_axis_map(source_shape: IntTuple, moves: Sequence[Move]) -> AxisMap:
     """
     padded_shape = tuple(
         [2 * size + 1 for size in source_shape]
-    )  # gaps between the source axes prevent `View.normalize` from merging adjacent axes
+    )  # gaps between the source axes prevent `View.normalize` from merging them
     strides = contiguous_strides(padded_shape)
     axes = [(Atom(size, stride),) if size != 1 else () for size, stride in zip(source_shape, strides, strict=True)]
     view, shape = View(tuple(axes)), source_shape
@@ -128,8 +129,8 @@ def build_axis_map(source_shape: IntTuple, moves: Sequence[Move]) -> AxisMap:
 def split_into_axis_maps(source_shape: IntTuple, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
     """Split moves into the fewest passes over the data, each an axis map.
 
-    Ties are resolved in favour of the smallest intermediate arrays. Raises `MoveError` if a single move cannot be
-    executed in one pass.
+    Among splits with equally many passes, the one with the smallest intermediate arrays is chosen. Raises `MoveError`
+    if a single move cannot be executed in one pass.
 
     >>> from shapecalc.core.moves import Permute, Reshape
     >>> len(split_into_axis_maps((2, 3), [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2)), Permute((1, 0))]))
@@ -160,17 +161,14 @@ class _MapBuilder:
         if view.fixed:
             raise MoveError("what is mixed is not picked from")
         self.source_shape, self.padded_shape = source_shape, padded_shape
-        self.axes: Any = view.axes  # `Any`: here, all sizes and strides are integers
+        self.axes: Any = view.axes  # `Any`, because all sizes and strides are integers here
         self.strides: IntTuple = contiguous_strides(padded_shape)  # type: ignore[assignment]  # all of them are numbers
         self.offsets: dict[int | None, int] = {None: sum(view.offset)}  # type: ignore[arg-type]
         self.rolls = [0] * len(source_shape)
         self.index_spaces: dict[Any, tuple[int | None, int]] = {((), ()): (None, 1)}
 
     def build(self, output_shape: IntTuple) -> AxisMap:
-        """Convert the layout to an axis map.
-
-        `output_shape` is the shape of the layout.
-        """
+        """Convert the layout of an array with the shape `output_shape` to an axis map."""
         runs: dict[Any, list[tuple[int, AxisPart]]] = {}
         repeated = []
         for axis, atoms in enumerate(self.axes):
@@ -187,7 +185,7 @@ class _MapBuilder:
         return AxisMap(self.source_shape, output_shape, groups, self._axis_starts(), tuple(self.rolls), tuple(repeated))
 
     def _build_group(self, source_key: Any, strided_outputs: list[tuple[int, AxisPart]]) -> PartGroup:
-        """Return the group of some output sub-axes, each with its stride in the source.
+        """Build the group of output sub-axes, which are given with their source strides.
 
         `source_key` is the source sub-axis of the group, or the index space of a mixed group.
         """
@@ -215,8 +213,8 @@ class _MapBuilder:
     def _resolve_index_space(self, index_space: Any) -> tuple[int | None, int]:
         """Return the source axis of an index space (`Atom.space`), and its stride.
 
-        Only a rolled axis has an index space of its own. For other spaces, the axis is None, and the stride is in
-        elements of the padded source.
+        The index space of an atom is the set of indices to which its stride refers. Only a rolled axis has an index
+        space of its own. For other spaces, the axis is None, and the stride is in elements of the padded source.
         """
         if index_space not in self.index_spaces:
             (base, *others), start = index_space
@@ -248,7 +246,7 @@ class _MapBuilder:
         return extent
 
     def _axis_starts(self) -> IntTuple:
-        """Return the first index that is read on each source axis."""
+        """Return the index of the first element that is read, for each source axis."""
         starts = [*unravel(self.offsets.pop(None), self.padded_shape)]
         for axis, first in self.offsets.items():
             starts[axis] += first  # type: ignore[index]  # None, the key of the whole source, does not occur here

@@ -1,9 +1,9 @@
-"""Jobs on stores: plan and execute a chain, and rename and verify its output.
+"""Jobs on stores: plan and execute a chain, and verify its output.
 
-An incomplete output is in a folder `OUT.part`, which contains the array, a manifest, and a log with a line per
-finished task. Only the owner of the folder can resume the job. A process locks the manifest, so that only one process
-at a time writes into the folder. To verify an output, the source index of each output element is computed from the
-moves alone, and the output element is compared with the source element.
+An incomplete output is in a folder `OUT.part`, which contains the array, a manifest, and a log with a line per finished
+task. Only the owner of the folder can resume the job. A process locks the manifest, so that only one process at a time
+writes into the folder. To verify an output, the source index of each output element is computed from the moves alone,
+and the output element is compared with the source element.
 """
 
 from __future__ import annotations
@@ -49,19 +49,22 @@ METADATA_FILES = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 """The names of the metadata files of a Zarr array."""
 MANIFEST_FILE, LOG_FILE, ARRAY_SUFFIX, BACKUP_FOLDER = "manifest.json", "done", "array.zarr", "replaced.zarr"
 LOG_VERSION = 2
-"""The version of the format of the log."""
+"""The version of the log's format."""
 WORKER_OVERHEAD = 24 << 20
 """The measured number of bytes that libraries and the allocator use per worker."""
 COMPARE_BATCH = 1 << 18
-"""The maximum number of elements that are compared at once."""
+"""The maximum number of elements that are compared at a time."""
 SAMPLE_SIZE = 64
-"""The number of random elements in a sample. The sample also contains the first and last element of the array."""
+"""The number of random elements in a sample, in addition to the first and the last element."""
 IndexArrays = tuple[Any, ...]
-"""One index array per axis."""
+"""Index arrays, one per axis."""
 
 
 class StoreJob(Record):
-    """The plan for executing a chain on a store, with the number of threads per worker."""
+    """The plan for executing a chain on a store.
+
+    `threads` is the number of threads per worker.
+    """
 
     source: str
     """The absolute path of the source, because a worker has its own working directory."""
@@ -86,10 +89,10 @@ class ElementDifference(Record):
 
 
 class PartialOutput:
-    """The incomplete output of a job, locked by this process."""
+    """The incomplete output of a job, which this process has locked."""
 
     def __init__(self, folder: Path, log: IO[str]) -> None:
-        """Open an incomplete output, and read its log."""
+        """Read the log of an incomplete output in `folder`."""
         self.folder, self._log = folder, log
         self.finished_tasks = _read_log(folder / LOG_FILE)
 
@@ -104,9 +107,9 @@ class PartialOutput:
         self._log.flush()
 
     def drop_changed_tasks(self, pass_number: int, store_pass: Pass) -> bool:
-        """Discard the finished tasks of a pass if their output files have changed.
+        """Discard the finished tasks of a pass whose output files have changed.
 
-        Returns whether all tasks of the pass are still finished.
+        Returns whether all tasks of the pass remain finished.
         """
         array = self.array_folder(pass_number)
         chunks = store_io.open_chunks(str(array)) if is_array_folder(array) else None
@@ -124,7 +127,7 @@ class PartialOutput:
         )
 
     def clean_up_files(self, pass_number: int) -> None:
-        """Remove the incomplete files of a pass, and check the complete ones.
+        """Remove the incomplete files of a pass, and check the complete files.
 
         Raises `FileError` if the number or total size of the complete files differs from the log.
         """
@@ -143,7 +146,7 @@ class PartialOutput:
 
 
 class _ChunkReader:
-    """A reader of single elements with a cache of decoded chunks.
+    """A reader of single elements that caches decoded chunks.
 
     The cache contains up to `memory` bytes.
     """
@@ -156,7 +159,7 @@ class _ChunkReader:
     def read_elements(self, index: IndexArrays, count: int) -> Any:
         """Read `count` elements.
 
-        `index` contains one index array per axis. Each index array is broadcast to length `count`.
+        `index` contains one index array per axis, which is broadcast to length `count`.
         """
         array, chunks = self.store.array, self.store.chunks
         if not array.shape:
@@ -194,9 +197,9 @@ def partial_output_folder(output_path: Path) -> Path:
 def lock_partial_output(output_path: Path, manifest: dict[str, Any], *, resume: bool) -> Iterator[PartialOutput]:
     """Create and lock the folder of an incomplete output.
 
-    With `resume`, an existing folder is reopened. Raises `FileError` if the folder exists and `resume` is false, if
-    the folder belongs to another request, source or owner, or if another process has locked the folder; `OSError`
-    if the folder cannot be written.
+    With `resume`, an existing folder is reopened. Raises `FileError` if the folder exists and `resume` is false, if the
+    folder belongs to another request, source or owner, or if another process has locked the folder. Raises `OSError` if
+    the folder cannot be written.
     """
     folder = partial_output_folder(output_path)
     if os.path.lexists(folder):
@@ -237,10 +240,7 @@ def _check_owner(folder: Path) -> None:
 
 
 def _read_log(path: Path) -> dict[tuple[int, int], store_io.WriteSummary]:
-    """Read the finished tasks from a log.
-
-    An incomplete last line is removed.
-    """
+    """Read the finished tasks from a log, and remove an incomplete last line."""
     lines = path.read_text("ascii", "replace").splitlines(keepends=True)
     rows = [line.split() for line in lines if line.endswith("\n")]
     if lines and not lines[-1].endswith("\n"):
@@ -268,7 +268,7 @@ def check_output_path(output_path: Path, source_path: Path, *, force: bool) -> N
 
 
 def is_array_folder(folder: Path) -> bool:
-    """Return whether a folder contains a Zarr array rather than a group."""
+    """Return whether a folder contains a Zarr array, not a group."""
     try:
         metadata = store_io.read_metadata(folder)
     except (OSError, ValueError):
@@ -279,7 +279,7 @@ def is_array_folder(folder: Path) -> bool:
 def finish_output(partial: PartialOutput, pass_number: int, output_path: Path) -> None:
     """Rename the array of the last pass to the output path.
 
-    An existing output is first moved into the folder of the incomplete output. This folder is removed at the end.
+    An existing output is first moved into the folder of the incomplete output; this folder is removed at the end.
     """
     partial.clean_up_files(pass_number)
     replace_folder(partial.array_folder(pass_number), output_path, partial.folder / BACKUP_FOLDER)
@@ -287,7 +287,7 @@ def finish_output(partial: PartialOutput, pass_number: int, output_path: Path) -
 
 
 def recover_interrupted_rename(output_path: Path) -> None:
-    """Complete or roll back the interrupted rename of a finished output."""
+    """Complete or roll back an interrupted rename of a finished output."""
     folder = partial_output_folder(output_path)
     if not (folder / BACKUP_FOLDER).is_dir():
         return
@@ -308,7 +308,7 @@ def recover_interrupted_rename(output_path: Path) -> None:
 def _remove_partial_folder(folder: Path) -> None:
     """Remove the folder of an incomplete output.
 
-    The replaced array in the folder is removed first.
+    An array that the output has replaced is in the folder, and is removed first.
     """
     shutil.rmtree(folder / BACKUP_FOLDER, ignore_errors=True)
     shutil.rmtree(folder)
@@ -318,8 +318,8 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
     """Plan the execution of a resolved chain on a store.
 
     If the memory does not suffice for all threads of a worker, fewer threads are used. Raises `FileError` if the store
-    cannot be used, if the chain cannot be executed, or if the memory is too small; `ShapeError` (usage) if the chain
-    was refused or has named dims.
+    cannot be used, if the chain cannot be executed, or if the memory is too small. Raises `ShapeError` (usage) if the
+    chain is refused or has symbolic sizes.
     """
     path = os.path.join(Path.cwd(), source)  # noqa: PTH118 - a Path would normalize the name of the array
     state = store_io.compute_source_digest(path)
@@ -352,11 +352,11 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
 def run_job(
     job: StoreJob, output_path: Path, run_tasks: TaskRunner, tick: Callable[[int], object], *, force: bool, resume: bool
 ) -> None:
-    """Execute a job, and call `tick` with the output bytes of each finished task.
+    """Execute a job, and call `tick` with the bytes that each finished task wrote.
 
     Raises `FileError` if the output cannot be written, if the output exists and `force` is false, if an incomplete
-    output exists and `resume` is false, or if the incomplete output belongs to another job. After
-    `KeyboardInterrupt` the incomplete output remains.
+    output exists and `resume` is false, or if the incomplete output belongs to another job. After `KeyboardInterrupt`
+    the incomplete output remains.
     """
     output_path = output_path.absolute()
     source = Path(split_file_argument(job.source)[0])
@@ -387,8 +387,8 @@ def run_job(
 def _check_output_while_locked(partial: PartialOutput, output_path: Path, source: Path, *, force: bool) -> None:
     """Check the output path again, after the incomplete output was locked.
 
-    Raises `FileError` if another process has finished the output before. In this case, an incomplete output without
-    finished tasks is removed.
+    Raises `FileError` if another process has finished the output in the meantime. An incomplete output without finished
+    tasks is then removed.
     """
     try:
         check_output_path(output_path, source, force=force)
@@ -399,9 +399,9 @@ def _check_output_while_locked(partial: PartialOutput, output_path: Path, source
 
 
 def _run_passes(job: StoreJob, partial: PartialOutput, run_tasks: TaskRunner, tick: Callable[[int], object]) -> None:
-    """Run the unfinished passes.
+    """Run the unfinished passes of a job.
 
-    When the output of a pass is complete, the intermediate array that the pass read is removed.
+    When a pass is finished, the intermediate array that it has read is removed.
     """
     passes = job.plan.passes
     complete = (number for number in reversed(range(len(passes))) if partial.drop_changed_tasks(number, passes[number]))
@@ -481,9 +481,9 @@ def _view_as_bytes(elements: Any) -> Any:
 
 
 def _iter_all_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
-    """Yield batches of element indices that cover the array, and the batch sizes.
+    """Yield batches of element indices that cover the array, with the batch sizes.
 
-    A batch is within one chunk and has at most `COMPARE_BATCH` elements.
+    A batch is within one chunk, and has at most `COMPARE_BATCH` elements.
     """
     shape = store.array.shape
     steps = c_order_tile([*map(min, shape, store.chunks)], COMPARE_BATCH)

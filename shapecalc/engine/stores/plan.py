@@ -1,6 +1,6 @@
-"""Plans for stores: passes over the data, output chunks, and regions per task.
+"""Plans for stores: the passes over the data, and the chunks and tasks of a pass.
 
-A task fills one rectangular region of the output. The search for the shape of this region starts with the smallest
+A task fills one rectangular region of the output. The search for the shape of this region begins with the smallest
 region that contains the elements of one source chunk. The region is then shrunk until the task fits in memory.
 
 An axis map (see `axis_map`) is executed in one pass over the data, or in two passes with an intermediate store,
@@ -37,26 +37,26 @@ MAX_CHUNK_BYTES = 1 << 26
 MIN_CHUNK_BYTES = 1 << 20
 """The minimum size of an output chunk in bytes, even if the source chunks are smaller."""
 MIN_TASK_BYTES = 1 << 25
-"""The output size of a task, in bytes, below which the task is enlarged even if that saves no reads."""
+"""The output size of a task, in bytes, below which the task is enlarged even if this saves no reads."""
 MAX_TARGETS = 64
-"""The maximum number of fill targets of a task; a task shape with more targets has infinite cost."""
+"""The maximum number of fill targets of a task; more targets make the cost of a task shape infinite."""
 MAX_COUNTED_TASKS = 256
-"""The maximum number of tasks whose reads are counted exactly. If there are more tasks, only a sample is counted."""
+"""The maximum number of tasks whose reads are counted exactly; among more tasks, a sample is counted."""
 MAX_SHARED_CHUNKS = 10_000
-"""The maximum number of source chunks of a task that are checked for duplicates."""
+"""The maximum number of source chunks of a task among which duplicates are not counted."""
 SAMPLED_TASKS = 8
-"""The number of tasks that are sampled to estimate the cost of a task size."""
+"""The number of tasks from which the cost of a task shape is estimated."""
 ROW_CHUNK_BYTES = 1 << 23
-"""The chunk size, in bytes, that is assumed for an unchunked array; a chunk consists of rows."""
+"""The size, in bytes, of the rows that are treated as a chunk of an unchunked array."""
 MIN_INTERMEDIATE_BYTES = 1 << 22
-"""The minimum chunk size of an intermediate store, in bytes, if the memory suffices."""
+"""The minimum size of a chunk of an intermediate store, in bytes, if the memory suffices."""
 
 
 class InsufficientMemoryError(ValueError):
     """Raised if the smallest task of a pass does not fit in memory."""
 
     def __init__(self, required_bytes: int) -> None:
-        """Create the error for a smallest task that requires `required_bytes`."""
+        """Create the error for a task that requires `required_bytes`."""
         super().__init__(f"a task needs {required_bytes} bytes")
         self.required_bytes = required_bytes
 
@@ -78,19 +78,19 @@ class Pass(Record):
 
     @property
     def task_count(self) -> int:
-        """The number of tasks."""
+        """The number of tasks of the pass."""
         return count_regions(self.axis_map.output_shape, self.task_shape)
 
     @property
     def bytes_written(self) -> int:
-        """The size of the output in bytes."""
+        """The size of the output in bytes, before encoding."""
         return prod(self.axis_map.output_shape) * self.itemsize
 
     @property
     def task_memory(self) -> int:
         """The maximum memory of a task in bytes.
 
-        The memory contains the output region, the blocks of the source, and an encoded chunk.
+        It consists of the output region, the source blocks that are read, and an encoded chunk.
         """
         output = prod(self.task_shape) * self.itemsize * (2 if self.axis_map.is_mixed else 1)
         return (
@@ -111,7 +111,7 @@ class StorePlan(Record):
 
     @property
     def task_count(self) -> int:
-        """The number of tasks of all passes."""
+        """The total number of tasks."""
         return sum(store_pass.task_count for store_pass in self.passes)
 
     @property
@@ -145,7 +145,7 @@ class StorePlan(Record):
 
 
 class _TaskSearch:
-    """A search for the task and chunk shapes with the fewest decoded bytes."""
+    """A search for the task shape and the chunk shape with the fewest decoded bytes."""
 
     def __init__(self, axis_map: AxisMap, itemsize: int, source_chunks: IntTuple, memory: int) -> None:
         self.axis_map, self.itemsize, self.source_chunks, self.memory = axis_map, itemsize, source_chunks, memory
@@ -164,10 +164,9 @@ class _TaskSearch:
             yield self.shrink_task(steps, self.memory, counts_all_memory=True)
 
     def choose_chunks(self, task: IntTuple, chunk_bytes: int) -> IntTuple:
-        """Return the chunk shape for a task.
+        """Return a chunk shape for a task shape.
 
-        A chunk has about `chunk_bytes` bytes. If `chunk_bytes` is 0, a chunk has about as many bytes as a
-        source chunk.
+        A chunk has about `chunk_bytes` bytes. If `chunk_bytes` is 0, a chunk has about as many bytes as a source chunk.
         """
         chunk_bytes = max(
             MIN_CHUNK_BYTES, min(chunk_bytes or prod(self.source_chunks) * self.itemsize, MAX_CHUNK_BYTES)
@@ -175,7 +174,7 @@ class _TaskSearch:
         return self.shrink_task(task, chunk_bytes, counts_all_memory=False)
 
     def enclosing_region_shape(self) -> IntTuple:
-        """Return the shape of an output region with all elements of a source chunk."""
+        """Return the shape of an output region that contains a complete source chunk."""
         in_chunk = _count_outputs_in_chunk(self.axis_map, self.source_chunks)
         steps = []
         for atoms, ladder in zip(self.output_parts, self.extents, strict=True):
@@ -208,7 +207,7 @@ class _TaskSearch:
     def shrink_task(self, task_shape: IntTuple, max_bytes: int, *, counts_all_memory: bool) -> IntTuple:
         """Shrink a task shape until a task needs at most `max_bytes`.
 
-        If `counts_all_memory`, all memory of the task is counted, otherwise only the output region.
+        If `counts_all_memory`, all memory of the task is counted; otherwise, only the output region is.
         """
         while self._task_bytes(task_shape, counts_all_memory) > max_bytes:
             smaller = [*self._iter_smaller_tasks(task_shape)]
@@ -237,10 +236,10 @@ class _TaskSearch:
                 yield (*task_shape[:axis], smaller, *task_shape[axis + 1 :])
 
     def enlarge_chunks(self, chunks: IntTuple) -> IntTuple:
-        """Enlarge a chunk shape to the task shape of lowest cost that fits in memory.
+        """Enlarge a chunk shape to the task shape with the lowest cost that fits in memory.
 
-        The task shape is a multiple of the chunk shape. A task of fewer than `MIN_TASK_BYTES` is enlarged even
-        if that saves no reads.
+        The task shape is a multiple of the chunk shape. A task of fewer than `MIN_TASK_BYTES` is enlarged even if that
+        saves no reads.
         """
         best = steps = chunks
         while 0 not in self.axis_map.output_shape:
@@ -304,7 +303,7 @@ def _plan_axis_map(
 
 
 def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
-    """Split an axis map into a map to and a map from an intermediate store.
+    """Split an axis map into two, with an intermediate store between them.
 
     The intermediate store has one axis for each source sub-axis.
     """
@@ -323,9 +322,9 @@ def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
 def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int) -> IntTuple:
     """Return the chunk shape of the intermediate store.
 
-    `region` is the shape of a task of the second pass. Along each sub-axis, a chunk initially has the smaller of two
-    sizes: the size of a source chunk and the size of `region`. Each chunk is therefore read only once. A small chunk is
-    then enlarged to `MIN_INTERMEDIATE_BYTES`, as far as the tasks of both passes fit in memory.
+    `region` is the shape of a task of the second pass. Along each sub-axis, a chunk initially has the size of a source
+    chunk or that of `region`, whichever is smaller. Each chunk is therefore read only once. A small chunk is then
+    enlarged to `MIN_INTERMEDIATE_BYTES`, as far as the tasks of both passes fit in memory.
     """
     axis_map, room = single_pass.axis_map, max(1, memory // (4 * single_pass.itemsize))
     parts = [atom for run in axis_map.groups for atom in run.sources]
@@ -337,7 +336,7 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
     rows = _group_source_parts(axis_map)
 
     def task_size(sizes: Mapping[AxisPart, int]) -> int:
-        """Return the element count of the larger task of both passes."""
+        """Return the element count of a task, of the pass with the larger tasks."""
         first, second = ({atom: max(sizes[atom], limits[atom]) for atom in parts} for limits in (before, after))
         return max(prod(first.values()), prod(_smallest_region_size(row, second) for row in rows))
 
@@ -351,9 +350,9 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
 
 
 def _group_source_parts(axis_map: AxisMap) -> list[list[AxisPart]]:
-    """Group the source sub-axes by output axis.
+    """Group the source sub-axes by the output axis to which they are mapped.
 
-    Each mixed group is a separate list at the end.
+    The source sub-axes of each mixed group form a list of their own at the end.
     """
     clean = {run.outputs[0]: run.sources[0] for run in axis_map.groups if not run.is_mixed}
     rows = [[clean[atom] for atom in atoms if atom in clean] for atoms in axis_map.output_parts]
@@ -361,10 +360,10 @@ def _group_source_parts(axis_map: AxisMap) -> list[list[AxisPart]]:
 
 
 def _smallest_region_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int:
-    """Return the element count of the smallest region with the given index counts.
+    """Return the element count of the smallest region with given index counts.
 
-    `counts` are the numbers of indices along each sub-axis. A region is a range of flat indices, so it contains all
-    indices of the sub-axes after the first one with several indices.
+    `counts` are the numbers of indices along each sub-axis in `row`. A region is a range of flat indices, so it
+    contains all indices of the sub-axes after the first one with several indices.
     """
     wide = next((place for place, atom in enumerate(row) if counts[atom] > 1), len(row) - 1)
     return prod(counts[atom] if place <= wide else atom.size for place, atom in enumerate(row))
@@ -373,8 +372,8 @@ def _smallest_region_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int
 def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, upper_bound: bool) -> dict[AxisPart, int]:
     """Return the number of indices of each sub-axis that a chunk covers.
 
-    With `upper_bound`, the number is the maximum over all chunks. Otherwise, it is the number for a chunk that begins
-    at a multiple of the stride of the sub-axis.
+    With `upper_bound`, the number is the maximum over all chunks. Otherwise, it is the number in a chunk that begins at
+    a multiple of the sub-axis's stride.
     """
     counts: dict[AxisPart, int] = {}
     for size, atoms in zip(chunk, axes, strict=True):
@@ -387,9 +386,10 @@ def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, uppe
 def _propagate_counts(
     counts: Mapping[AxisPart, int], groups: Iterable[tuple[Sequence[AxisPart], Sequence[AxisPart]]]
 ) -> dict[AxisPart, int]:
-    """Convert index counts between source sub-axes and output sub-axes.
+    """Convert index counts of some sub-axes to those of the corresponding sub-axes.
 
-    Each of `groups` is a pair: the sub-axes with known counts, and the sub-axes of the result.
+    Each of `groups` is a pair: the sub-axes with known counts, and the sub-axes of the result. One side is in the
+    source, the other in the output.
     """
     result: dict[AxisPart, int] = {}
     for before, after in groups:
@@ -401,7 +401,7 @@ def _propagate_counts(
 
 
 def _count_outputs_in_chunk(axis_map: AxisMap, chunk: IntTuple) -> dict[AxisPart, int]:
-    """Return the number of indices of each output sub-axis that a source chunk covers."""
+    """Return how many indices of each output sub-axis a source chunk contains."""
     in_chunk = _count_in_chunk(chunk, axis_map.source_parts, upper_bound=False)
     return _propagate_counts(in_chunk, [(run.sources, run.outputs) for run in axis_map.groups])
 
@@ -453,7 +453,7 @@ def plan_pass(
 
 
 def _list_candidate_extents(parts: Sequence[AxisPart], in_chunk: Mapping[AxisPart, int]) -> list[int]:
-    """Return candidate sizes of a task along an axis, in ascending order.
+    """Return candidates for the size of a task along an axis, in ascending order.
 
     A candidate is the stride of a sub-axis times an index count: a divisor of the size of the sub-axis, or a power of
     two. For the outermost sub-axis, the index count is the size of the sub-axis, a power of two, or the index count in

@@ -1,9 +1,9 @@
 """Fill regions of the output with elements of the source.
 
 A region is a tuple of half-open ranges, one per axis, or one per sub-axis of an axis or group (see `axis_map`). A range
-of flat indices is split into a few regions of sub-axes. For example, the range 2 to 9 of an axis with sub-axes of sizes
-3 and 4 is split into row 0 from column 2, row 1, and column 0 of row 2. Each block of source chunks is read once per
-task.
+of flat indices is equivalent to a few regions of sub-axes. For example, the range 2 to 9 of an axis with sub-axes of
+sizes 3 and 4 consists of row 0 from column 2, row 1, and column 0 of row 2. A block is a group of adjacent source
+chunks that are read together, once per task.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shapecalc.engine.copying import SMALL_COPY_BYTES, choose_copy_function, cop
 from shapecalc.engine.stores.axis_map import AxisMap, AxisPart
 
 AxisRange = tuple[int, int]
-"""The start (inclusive) and the stop (exclusive) of a range of indices."""
+"""A half-open range of indices: the start, and the exclusive stop."""
 Region = tuple[AxisRange, ...]
 SplitRange = tuple[AxisRange, Region]
 """A range of an axis, and the equivalent region of the sub-axes of the axis."""
@@ -30,46 +30,49 @@ SplitRange = tuple[AxisRange, Region]
 MAX_COPY_BYTES = 1 << 22
 """The maximum number of bytes that are copied at once, unless one row is larger.
 
-Copies of this size are single-threaded, because a worker has one core.
+A copy of this size uses a single thread, because a worker has one core.
 """
 
 
 class FillTarget(Record):
-    """A part of an output region, contiguous in each group of sub-axes."""
+    """A part of an output region that is a contiguous range in each group of sub-axes."""
 
     ranges: Region
     """The ranges of the target on the output axes, relative to the output region."""
     part_ranges: dict[AxisPart, AxisRange]
-    """The range of each output sub-axis in the target."""
+    """For each output sub-axis, its range in the target."""
     filled_ranges: dict[AxisPart, AxisRange]
-    """The range of each output sub-axis that is copied; the copy is broadcast along repeated sub-axes."""
+    """For each output sub-axis, the range that is copied.
+
+    Along repeated sub-axes, the copy is broadcast to the range of the target.
+    """
     group_ranges: Region
-    """The range of each group in the target."""
+    """For each group, its range in the target."""
 
 
 class SourceRegion(Record):
-    """A source region, and the window of the fill target that receives it."""
+    """A region of the source, and the window of the fill target to which it is copied."""
 
     target_number: int
-    """The index of the fill target."""
+    """The index of the fill target in its list."""
     window: Region
-    """The range of each group, relative to the start of the target."""
+    """For each group, the range that the region fills, relative to the start of the target."""
     part_regions: tuple[Region, ...]
-    """The region of source sub-axes, per source axis."""
+    """For each source axis, the region of its sub-axes."""
 
 
 class AxisRead(Record):
-    """A range of a source axis to read, and the regions of sub-axes inside the range."""
+    """A range of a source axis to read, with the regions of sub-axes that it contains."""
 
     span: AxisRange
     regions: dict[int, list[Region]]
-    """The regions of sub-axes inside the range, keyed by the index of their `SourceRegion`."""
+    """For each source region, by its index, the regions of sub-axes in the range."""
 
 
 def iter_grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
     """Yield the cells of a grid over an array, in C order.
 
-    `steps` is the shape of a cell.
+    `steps` is the shape of a cell. Cells at the end of an axis may be smaller.
 
     >>> [*iter_grid((3, 2), (2, 2))]
     [((0, 2), (0, 2)), ((2, 3), (0, 2))]
@@ -79,7 +82,9 @@ def iter_grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
 
 
 def region_at(number: int, shape: Sequence[int], steps: Sequence[int]) -> Region:
-    """Return the grid cell with this flat index in C order.
+    """Return the cell of a grid at a flat index in C order.
+
+    `steps` is the shape of a cell.
 
     >>> region_at(1, (3, 2), (2, 2))
     ((2, 3), (0, 2))
@@ -92,7 +97,9 @@ def region_at(number: int, shape: Sequence[int], steps: Sequence[int]) -> Region
 
 
 def count_regions(shape: Sequence[int], steps: Sequence[int]) -> int:
-    """Return the number of cells of a grid.
+    """Return the number of cells of a grid over an array.
+
+    `steps` is the shape of a cell.
 
     >>> count_regions((3, 2), (2, 2)), count_regions((3, 0), (2, 1))
     (2, 0)
@@ -101,9 +108,10 @@ def count_regions(shape: Sequence[int], steps: Sequence[int]) -> int:
 
 
 def split_range(start: int, stop: int, sizes: Sequence[int]) -> list[SplitRange]:
-    """Split a range of indices into at most 2n - 1 regions of its n sub-axes.
+    """Split a range of flat indices into regions of sub-axes.
 
-    Source: mixed radix numbers.
+    `sizes` are the sizes of the n sub-axes, the outermost first; there are at most 2n - 1 regions. Source: mixed radix
+    numbers.
 
     >>> split_range(2, 9, (3, 4))
     [((2, 4), ((0, 1), (2, 4))), ((4, 8), ((1, 2), (0, 4))), ((8, 9), ((2, 3), (0, 1)))]
@@ -132,7 +140,10 @@ def _split_by_parts(span: AxisRange, parts: Sequence[AxisPart]) -> list[SplitRan
 
 
 def split_into_fill_targets(axis_map: AxisMap, region: Region) -> list[FillTarget]:
-    """Split an output region into parts that are contiguous in each group of sub-axes."""
+    """Split an output region into fill targets.
+
+    A fill target is a contiguous range in each group of sub-axes.
+    """
     axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
     targets: list[FillTarget] = []
@@ -162,8 +173,8 @@ def estimate_target_count(axis_map: AxisMap, region: Region) -> int:
 def _find_parts_to_split(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[AxisPart]:
     """Return the output sub-axes along which a region is split into single indices.
 
-    In each group, these are the sub-axes outside the innermost sub-axis with an incomplete range. With a single index
-    of each of these sub-axes, the elements of the group are one contiguous range.
+    In each group, these are the sub-axes outside the innermost sub-axis with an incomplete range. For a single index of
+    each of them, the elements of the group are one contiguous range.
     """
     fixed = []
     for run in axis_map.groups:
@@ -197,7 +208,7 @@ def find_source_regions(axis_map: AxisMap, targets: Sequence[FillTarget]) -> lis
 
 
 def intersect_span(span: AxisRange, start: int, parts: Sequence[AxisPart], region: Region) -> list[Region]:
-    """Intersect a region of sub-axes with the range `span` of their source axis.
+    """Intersect a region of sub-axes with the range `span` of their axis.
 
     Returns the intersection as a list of regions of the sub-axes. `start` is the index of the first element on the
     axis.
@@ -221,7 +232,7 @@ def intersect_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regio
         whole = end, end
 
     def split_positions(positions: range) -> list[Region]:
-        """Return the intersections at the given indices of the outermost sub-axis."""
+        """Return the intersections at some indices of the outermost sub-axis."""
         return [
             ((position, position + 1), *inner_region)
             for position in positions
@@ -247,8 +258,8 @@ def enclosing_range(start: int, parts: Sequence[AxisPart], region: Region) -> Ax
 def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, max_chunks: float = inf) -> int:
     """Return the number of source elements that are decoded to fill a region.
 
-    A chunk is always decoded completely. If there are more than `max_chunks` chunks, a chunk is counted once for each
-    source region that overlaps it; otherwise each chunk is counted once.
+    A chunk is always decoded as a whole. It is counted once or, if there are more than `max_chunks` chunks, once for
+    each source region that overlaps it.
 
     >>> from shapecalc.engine.stores.axis_map import build_axis_map
     >>> count_decoded_elements(build_axis_map((4, 6), []), ((0, 2), (1, 3)), (2, 2))
@@ -275,7 +286,10 @@ def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, 
 
 
 def _find_chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Region) -> Collection[int]:
-    """Return the chunk indices of a region along an axis with chunk size `step`."""
+    """Return the indices of the chunks that a region overlaps on a source axis.
+
+    `step` is the size of a chunk on this axis.
+    """
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     if not axis_map.rolls[axis]:
         return _find_chunks_of_parts(start, atoms, region, step)
@@ -284,7 +298,10 @@ def _find_chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Regi
 
 
 def _find_chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step: int) -> Collection[int]:
-    """Return the chunk indices of a region along an axis that is not rolled."""
+    """Return the indices of the chunks that a region overlaps on an unrolled axis.
+
+    `step` is the size of a chunk on this axis.
+    """
     first, last = enclosing_range(start, parts, region)
     wide = [abs(atom.stride) for atom, part in zip(parts, region, strict=True) if _range_length(part) > 1]
     if max(wide, default=0) <= step or last - first == prod(map(_range_length, region)):
@@ -298,9 +315,9 @@ def _find_chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region,
 
 
 def _total_chunk_size(chunks: Collection[int], size: int, step: int) -> int:
-    """Return the total size of some chunks of an axis.
+    """Return the total number of indices in some chunks of an axis.
 
-    `step` is the size of a chunk.
+    `size` is the size of the axis, and `step` that of a chunk.
     """
     return len(chunks) * step - (-(-size // step) * step - size if size // step in chunks else 0)
 
@@ -308,7 +325,7 @@ def _total_chunk_size(chunks: Collection[int], size: int, step: int) -> int:
 def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, block: Sequence[int]) -> list[Any]:
     """Compute regions of the output from slices of `source`.
 
-    A slice is inside one block of shape `block`, and each block is read once.
+    Each slice is within one block of shape `block`, and each block is read only once.
     """
     outputs = [np.empty([*map(_range_length, region)], source.dtype) for region in regions]
     targets = [
@@ -341,7 +358,10 @@ def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, bloc
 
 
 def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[Region]) -> list[AxisRead]:
-    """Return the ranges of a source axis to read, one per block."""
+    """Return the ranges of a source axis to read for some regions, one range per block.
+
+    `step` is the size of a block on this axis.
+    """
     atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     extents = [enclosing_range(start, atoms, region) for region in regions]
     first, last = min(extent[0] for extent in extents), max(extent[1] for extent in extents)
@@ -361,7 +381,7 @@ def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[R
 def _iter_block_ranges(size: int, roll: int, step: int, first: int, last: int) -> Iterator[AxisRange]:
     """Split a range of a rolled axis at block boundaries.
 
-    The range is from `first` to `last`. The blocks of size `step` are blocks of the axis before the roll.
+    The range is from `first` to `last`. The blocks have the size `step`, and begin at multiples of it before the roll.
     """
     for begin, end, on in ((0, roll, size - roll), (roll, size, -roll)):
         low, high = max(first, begin), min(last, end)
@@ -373,9 +393,9 @@ def _iter_block_ranges(size: int, roll: int, step: int, first: int, last: int) -
 def iter_blocks(
     axis_map: AxisMap, source_regions: Sequence[SourceRegion], block: Sequence[int]
 ) -> Iterator[tuple[Region, dict[int, list[list[Region]]]]]:
-    """Yield the source ranges to read from each block, and the regions in them.
+    """Yield the range of each source block to read, with the regions in it.
 
-    The second item maps the index of a source region to the regions of sub-axes along each axis.
+    The second item maps the index of a source region to its regions of sub-axes along each axis.
     """
     axes = [
         find_axis_reads(axis_map, axis, step, [source_region.part_regions[axis] for source_region in source_regions])
@@ -389,7 +409,7 @@ def iter_blocks(
 
 
 def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
-    """Split each axis of a view into axes of the given sizes."""
+    """Split each axis of a view into several axes of the given sizes."""
     shape, strides = list[int](), list[int]()
     for axis, parts in enumerate(sizes):
         shape += parts
@@ -398,9 +418,9 @@ def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
 
 
 def _target_view(axis_map: AxisMap, target: FillTarget, output: Any) -> Any:
-    """Return the view of `output` that a fill target covers.
+    """Return the part of `output` that a fill target covers, by sub-axis.
 
-    The axes of repeated sub-axes come first, and are followed by one axis per output sub-axis.
+    The axes of repeated sub-axes come first.
     """
     axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
@@ -421,7 +441,7 @@ def _slice_within(part: AxisRange, whole: AxisRange) -> slice:
 
 
 def _source_view(axis_map: AxisMap, source_region: SourceRegion, buffer: Any) -> Any:
-    """Return the view of `buffer` to which a source region is copied.
+    """Return the part of `buffer` to which a source region is copied.
 
     The view has one axis per source sub-axis, after the axes of repeated sub-axes.
     """
@@ -442,7 +462,7 @@ def _copy_block(
 ) -> None:
     """Copy elements of a source block to `view`, the destination of a source region.
 
-    `crop` is the range of the source that `block` contains.
+    `crop` is the region of the source that `block` contains.
     """
     shape, strides, first, targets = list[int](), list[int](), list[slice](), list[slice]()
     for axis, (region, atoms, (begin, _)) in enumerate(zip(regions, axis_map.source_parts, crop, strict=True)):
@@ -459,8 +479,8 @@ def _copy_block(
 def _copy_elements(target: Any, source: Any) -> None:
     """Copy elements in the memory order of the target, `MAX_COPY_BYTES` at a time.
 
-    If the target has more axes than the source, the source is broadcast. If a tiled copy is the fastest method, a
-    non-contiguous target is filled through a contiguous buffer.
+    If the target has more axes than the source, the source is broadcast. If tiles are the fastest method, a target that
+    is not contiguous is filled through a contiguous buffer.
     """
     if target.ndim != source.ndim or source.nbytes < SMALL_COPY_BYTES:
         target[...] = source

@@ -1,7 +1,7 @@
 """Arrays in stores: Zarr for input and output, HDF5 and .npy only for input.
 
 The metadata of the output are copied from a Zarr source, except for the shape, the chunks and the names of dims.
-Writing through the arrays of the Zarr library costs copies, comparisons and an event loop, which take longer than many
+Writing through the Zarr library's arrays involves copies, comparisons and an event loop, which take longer than many
 codecs. This module therefore encodes whole chunks with the array's codecs and writes the files itself. A chunk is
 flushed to the disk before its task is logged as finished.
 
@@ -49,10 +49,10 @@ from shapecalc.engine.stores.plan import READ_BLOCK_BYTES, choose_row_chunks
 from shapecalc.engine.stores.regions import Region
 
 ChunkIndex = tuple[int, ...]
-"""The index of a chunk on each axis."""
+"""The index of a chunk in the grid of chunks."""
 _thread_state = local()
 XARRAY_DIMS = "_ARRAY_DIMENSIONS"
-"""The attribute in which xarray stores the names of dims in Zarr version 2."""
+"""The attribute in which xarray stores the names of the dims in Zarr version 2."""
 SHARDING_CODEC = "sharding_indexed"
 BLOSC_LENGTH = slice(12, 16)
 """The bytes of a Blosc chunk header that contain the compressed length.
@@ -62,7 +62,7 @@ Source: README_CHUNK_FORMAT.rst of Blosc/c-blosc.
 
 
 class ArrayMetadata(Record):
-    """The parsed metadata files of an array."""
+    """The metadata files of a Zarr array, parsed."""
 
     version: int
     files: Mapping[str, Any]
@@ -92,23 +92,23 @@ class Store(Record):
     """An open array in a store."""
 
     array: Any
-    """The array object of the library that opened the store."""
+    """The array, as an object of the library that opened the store."""
     reader: Any
-    """The object that reads slices of the array; each slice must be inside one block."""
+    """The object that reads slices of the array; each slice must be within one block."""
     chunks: IntTuple
-    """The shape of a chunk. A chunk is decoded as a whole."""
+    """The shape of a chunk, which can only be decoded as a whole."""
     block: IntTuple
-    """The shape of a block of chunks. A block is read as a whole."""
+    """The shape of a block of chunks, which is read as a whole."""
     metadata: ArrayMetadata | None
     """The metadata of a Zarr array, or None for other formats."""
     scratch_bytes: int = 0
-    """The size, in bytes, of the scratch file with the unpacked array; 0 without a scratch file."""
+    """The size, in bytes, of the scratch file that holds the unpacked array; 0 if there is none."""
 
 
 def compute_source_digest(location: str) -> str:
     """Return a digest of the file names, file sizes and timestamps of a source.
 
-    The digest identifies a source and its current content. Raises `FileError` if the files cannot be listed.
+    A changed digest means that the source was replaced or modified. Raises `FileError` if the files cannot be listed.
     """
     digest = hashlib.sha256()
     try:
@@ -120,9 +120,9 @@ def compute_source_digest(location: str) -> str:
 
 
 def _iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the path and status of each file of an array, in a fixed order.
+    """Yield the path and the status of each file of an array, in a fixed order.
 
-    A folder with several symbolic links to it is listed once. A file or folder that is removed meanwhile is
+    A folder to which several symbolic links point is listed once. A file or folder that is removed in the meantime is
     skipped.
     """
     if not root.is_dir():
@@ -145,7 +145,7 @@ def _iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
 def open_store(location: str) -> Store:
     """Open an array, such as `x.zarr:group/array`, `x.h5:/data` or `x.npy`.
 
-    Open stores are cached. Raises `FileError` if the array cannot be used.
+    An open store is cached. Raises `FileError` if the array cannot be used.
     """
     return _open_store(location, _read_store_stamp(store_path(location)))
 
@@ -157,9 +157,9 @@ def store_path(location: str) -> Path:
 
 
 def _read_store_stamp(path: Path) -> tuple[int, ...]:
-    """Return the `read_file_stamp` of a file, or of an array folder's metadata file.
+    """Return the stamp of a file, or that of an array folder's metadata file.
 
-    Returns an empty tuple if neither file exists.
+    A stamp is the result of `read_file_stamp`. Returns an empty tuple if neither file exists.
     """
     return next(filter(None, map(read_file_stamp, (path / "zarr.json", path / ".zarray", path))), ())
 
@@ -207,13 +207,13 @@ def _open_hdf5(path: str, member: str) -> Store:
 def _make_block_store(
     array: Any, path: str, chunks: IntTuple, metadata: ArrayMetadata | None, scratch: int = 0
 ) -> Store:
-    """Return a store that is read in blocks of chunks."""
+    """Create a store that is read in blocks of several chunks."""
     block = choose_block_shape(chunks, array.shape, array.dtype.itemsize)
     return Store(array, SliceReader(array, path), chunks, block, metadata, scratch)
 
 
 def choose_block_shape(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """Return the shape of a block: whole chunks of up to `READ_BLOCK_BYTES`.
+    """Choose the shape of a block: whole chunks of up to `READ_BLOCK_BYTES`.
 
     >>> choose_block_shape((1, 512), (100, 4096), 4)
     (100, 4096)
@@ -242,7 +242,7 @@ def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: IntTupl
 def open_chunks(folder: str) -> ZarrChunks:
     """Open a Zarr array for writing its chunk files.
 
-    Open arrays are cached.
+    An open array is cached.
     """
     return _open_chunks(folder, _read_store_stamp(Path(folder)))
 
@@ -253,7 +253,7 @@ def _open_chunks(folder: str, _stamp: tuple[int, ...]) -> ZarrChunks:
 
 
 def _open_zarr_array(folder: str, mode: str) -> Any:
-    """Open a Zarr array; suppress the library's warnings about rare element types."""
+    """Open a Zarr array, without the library's warnings about rare element types."""
     import zarr
 
     with warnings.catch_warnings(), convert_to_unreadable_error(LIBRARY_ERRORS):
@@ -275,10 +275,10 @@ def read_metadata(folder: Path) -> ArrayMetadata:
 
 
 def write_metadata(folder: Path, metadata: ArrayMetadata) -> None:
-    """Write the metadata of an array.
+    """Write the metadata files of an array.
 
-    The file that contains the shape is written last, so its existence shows that the metadata are complete. Raises
-    `OSError` if a file cannot be written.
+    The file that contains the shape is written last: if it exists, the metadata are complete. Raises `OSError` if a
+    file cannot be written.
     """
     folder.mkdir(exist_ok=True)
     for name in sorted(metadata.files, reverse=True):
@@ -286,9 +286,9 @@ def write_metadata(folder: Path, metadata: ArrayMetadata) -> None:
 
 
 def derive_output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: IntTuple) -> ArrayMetadata:
-    """Return the metadata of the output array.
+    """Derive the metadata of the output array from those of the source.
 
-    `chunks` is the chunk or shard shape.
+    `chunks` is the shape of an output chunk or, if the array is sharded, of an output shard.
     """
     main = {**source.document, "shape": [*axis_map.output_shape]}
     files: dict[str, Any] = {**source.files}
@@ -309,9 +309,9 @@ def derive_output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: Int
 
 
 def _supports_rank(codec: Mapping[str, Any], rank: int) -> bool:
-    """Return whether a codec supports a rank.
+    """Return whether a codec can encode chunks of a given rank.
 
-    A transpose supports only one rank.
+    The codec `transpose` supports only one rank.
     """
     return bool(codec["name"] != "transpose" or len(codec["configuration"]["order"]) == rank)
 
@@ -330,7 +330,7 @@ def _output_codec(codec: Mapping[str, Any], shards: IntTuple, source_shards: Int
 
 
 def divide_shape(shape: IntTuple, count: int) -> IntTuple:
-    """Return the shape of the chunks that divide `shape` into at most `count` chunks.
+    """Return the shape of at most `count` chunks that divide an array of `shape`.
 
     The first axes are divided first.
 
@@ -363,7 +363,7 @@ def _output_axis_names(names: Sequence[str | None], axis_map: AxisMap) -> list[s
 
 
 class WriteSummary(Record):
-    """The combined CRC-32, the number and the total size in bytes of written files."""
+    """A summary of written files: their combined CRC-32, number and total bytes."""
 
     checksum: int = 0
     file_count: int = 0
@@ -377,7 +377,7 @@ class WriteSummary(Record):
 class SliceReader(Record):
     """A reader of slices of an array.
 
-    Errors of the library are converted to `UnreadableError`.
+    The library's errors are converted to `UnreadableError`.
     """
 
     array: Any
@@ -386,19 +386,19 @@ class SliceReader(Record):
     def __getitem__(self, slices: Sequence[slice]) -> Any:
         """Read a slice of the array.
 
-        Raises `UnreadableError` if its data are damaged.
+        Raises `UnreadableError` if the data in the slice are damaged.
         """
         with convert_to_unreadable_error(LIBRARY_ERRORS, path=self.path):
             return np.asarray(self.array[(*slices, ...)], self.dtype)
 
     @property
     def dtype(self) -> Any:
-        """The element type."""
+        """The element type of the array."""
         return self.array.dtype
 
 
 class ZarrChunks(Record):
-    """The chunk files of a Zarr array, or its shard files."""
+    """The chunk files of a Zarr array or, if it is sharded, its shard files."""
 
     array: Any
     folder: Path
@@ -410,7 +410,7 @@ class ZarrChunks(Record):
         return Path(self.folder, self.array.metadata.encode_chunk_key(index))
 
     def chunk_indices(self, region: Region) -> Iterator[ChunkIndex]:
-        """Yield the indices of the chunks that a region overlaps."""
+        """Yield the index of each chunk that a region overlaps."""
         steps = zip(region, self.spec.shape, strict=True)
         yield from every(*[range(start // step, -(-stop // step)) for (start, stop), step in steps])
 
@@ -423,7 +423,7 @@ class ZarrChunks(Record):
         try:
             packed = np.fromfile(self.chunk_path(index), "B")
         except FileNotFoundError:
-            return SliceReader(self.array, str(self.folder))[slices]  # a missing chunk has only fill values
+            return SliceReader(self.array, str(self.folder))[slices]  # a missing chunk contains only fill values
         # Blosc reads past the end of a truncated chunk
         is_blosc = type((None, *self.array.compressors)[-1]).__name__.startswith("Blosc")
         with convert_to_unreadable_error(LIBRARY_ERRORS, path=str(self.chunk_path(index))):
@@ -437,7 +437,7 @@ class ZarrChunks(Record):
 
     @property
     def dtype(self) -> Any:
-        """The element type."""
+        """The element type of the array."""
         return self.array.dtype
 
     @property
@@ -445,7 +445,7 @@ class ZarrChunks(Record):
         return self.array._async_array.codec_pipeline
 
     def _encode(self, chunk: Any) -> Any:
-        """Encode a chunk, or return None if the chunk has only fill values."""
+        """Encode a chunk, or return None if it contains only fill values."""
         fill = self.array.fill_value
         if fill is not None and chunk.size and _is_filled_with(chunk, np.asarray(fill, chunk.dtype)):
             return None
@@ -475,7 +475,7 @@ class ZarrChunks(Record):
                     yield self.chunk_path(index), data
 
         pending = iter_files()
-        while write_files(islice(pending, 64), self.folder):  # in batches, to limit the number of open files
+        while write_files(islice(pending, 64), self.folder):  # in batches, so that few files are open at a time
             pass
         return written
 
@@ -489,7 +489,7 @@ class ZarrChunks(Record):
 
 
 def make_zarr_chunks(array: Any, folder: Path) -> ZarrChunks:
-    """Return the chunk files of a Zarr array."""
+    """Return the object that reads and writes the chunk files of a Zarr array."""
     from zarr.core.array_spec import ArrayConfig
     from zarr.core.buffer import default_buffer_prototype
 
@@ -498,7 +498,7 @@ def make_zarr_chunks(array: Any, folder: Path) -> ZarrChunks:
 
 
 def _is_filled_with(array: Any, value: Any) -> bool:
-    """Return whether every element equals a value, byte for byte."""
+    """Return whether every element of an array has the same bytes as a value."""
     first = array[(slice(1),) * array.ndim]
     if first.tobytes() != value.tobytes():
         return False
@@ -508,10 +508,9 @@ def _is_filled_with(array: Any, value: Any) -> bool:
 
 @contextmanager
 def run_codec_loop() -> Iterator[None]:
-    """Run an event loop for the codecs on this thread, inside a `with` block.
+    """Run an event loop for the codecs on this thread, in a `with` block.
 
-    `asyncio.run` is not used. It starts a thread when it ends, and the start of a thread fails if the memory is
-    exhausted.
+    `asyncio.run` would start a thread at its end, which fails if the memory is exhausted.
     """
     _thread_state.loop = asyncio.new_event_loop()
     try:

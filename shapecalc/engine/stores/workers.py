@@ -1,8 +1,8 @@
 """Run the tasks of a pass on threads of this process, or on a Dask cluster.
 
 A task reads source chunks, rearranges them, writes whole output chunks, and returns a checksum. A task can be repeated
-at any time. The number of pending tasks is limited; this limit bounds the memory. Dask trusts its network: anyone who
-can connect to a scheduler can run any code on its workers.
+at any time. The number of pending tasks is limited, which limits the memory. Dask trusts its network: anyone who can
+connect to a scheduler can run any code on its workers.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ from shapecalc.engine.stores.store_io import (
 
 NO_CERTIFICATES = "Dask's configuration names no certificates; set distributed.comm.tls"
 MIN_SINGLE_CHUNK_BYTES = 1 << 20
-"""The minimum size, in bytes, of a chunk that is computed separately.
+"""The minimum size, in bytes, of an output chunk that is computed separately.
 
 For smaller chunks, and for mixed axis maps, the whole region of a task is computed and then split into chunks.
 """
 RETRIES = 3
-"""The number of times a task is restarted if its worker dies."""
+"""The number of times that a task is restarted if its worker dies."""
 CONNECT_SECONDS = 10
 """The timeout, in seconds, for the connection to a scheduler."""
 WORKERLESS_SECONDS = 30
-"""The number of seconds that a cluster may be without workers."""
+"""The number of seconds that a cluster may have no workers."""
 STALLED_SECONDS = 30
-"""The number of seconds without a finished task after which the delay is reported."""
+"""The number of seconds without a finished task after which this is reported."""
 MAX_WORKERS = 256
 
 
 class PassJob(Record):
-    """A pass to run, with the paths of the source and the target."""
+    """A pass to run, with the locations of its source and its output."""
 
     store_pass: Pass
     source: str
     target: str
     source_digest: str
-    """The digest of the source. The digest must be equal on every worker."""
+    """The digest of the source, which must be the same on every worker."""
 
 
 TaskRunner = Callable[[PassJob, Iterable[int]], Iterator[tuple[int, WriteSummary]]]
@@ -68,13 +68,13 @@ TaskRunner = Callable[[PassJob, Iterable[int]], Iterator[tuple[int, WriteSummary
 
 
 class Cluster:
-    """A connected Dask cluster."""
+    """A connection to a Dask cluster."""
 
     def __init__(self, client: Any, report: Callable[[str], object]) -> None:
-        """Wrap a connected Dask client, and read the thread counts of its workers.
+        """Connect to the workers of a Dask client, and count their threads.
 
-        `report` is called with a line of text if the cluster makes no progress. Raises `FileError` if the
-        cluster has no workers.
+        `report` is called with a line of text if the cluster makes no progress. Raises `FileError` if the cluster has
+        no workers.
         """
         self.client, self.report = client, report
         self.address = client.scheduler.address
@@ -85,7 +85,7 @@ class Cluster:
     def check_workers(self, source: str, target: Path) -> None:
         """Raise `FileError` if a worker differs from this process.
 
-        Each worker must have the same version of shapecalc, the same source and the same output folder.
+        Each worker must have the same version of shapecalc, the same source and the same output folder as this process.
         """
         expected = worker_fingerprint(source, str(target.parent))
         for worker, actual in self.client.run(
@@ -100,9 +100,9 @@ class Cluster:
     def run_tasks(self, pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
         """Run tasks on the workers, and yield their results.
 
-        At most two tasks per thread are submitted at a time. If no task finishes for `STALLED_SECONDS`, the
-        delay is reported. Raises `FileError` if the connection to the scheduler is lost, or if there were no
-        workers for `WORKERLESS_SECONDS`.
+        At most two tasks per thread are pending at a time. If no task finishes for `STALLED_SECONDS`, this is reported.
+        Raises `FileError` if the connection to the scheduler is lost, or if there were no workers for
+        `WORKERLESS_SECONDS`.
         """
         last_seen = last_finished = time.monotonic()
         is_reported = False
@@ -114,7 +114,7 @@ class Cluster:
             elif time.monotonic() - last_finished >= STALLED_SECONDS and not is_reported:
                 is_reported = True
                 self.report(f"{self.address}: no task has finished for {STALLED_SECONDS} s{self._list_busy_workers()}")
-            with suppress(OSError):  # an unreachable scheduler counts as having no workers
+            with suppress(OSError):  # a scheduler that cannot be reached counts as one without workers
                 last_seen = time.monotonic() if finished_count or self.client.nthreads() else last_seen
             if time.monotonic() - last_seen >= WORKERLESS_SECONDS:
                 raise FileError(
@@ -133,7 +133,7 @@ class Cluster:
                 executor.shutdown(wait=False)
 
     def _list_busy_workers(self) -> str:
-        """Return the addresses of the busy workers, as a clause to append to a message.
+        """Return the addresses of the busy workers, as a clause of a message.
 
         Returns an empty string if no worker is busy, or if the scheduler does not respond.
         """
@@ -166,7 +166,7 @@ def run_task(pass_job: PassJob, number: int) -> WriteSummary:
     with run_codec_loop():
         try:
             outputs = fill_regions(plan.axis_map, regions, store.reader, store.block)
-        except Exception as error:  # codecs raise any error for damaged chunks
+        except Exception as error:  # for a damaged chunk, a codec can raise any error
             if isinstance(error, OSError) and error.errno:
                 raise
             damage = error_reason(error)
@@ -178,7 +178,7 @@ def run_task(pass_job: PassJob, number: int) -> WriteSummary:
 def run_task_on_worker(pass_job: PassJob, number: int) -> WriteSummary:
     """Check the source on this worker, and run a task.
 
-    Raises `FileError` if the source differs from the source of the job.
+    Raises `FileError` if the source is not the one for which the job was planned.
     """
     _check_source(pass_job.source, pass_job.source_digest, pass_job.target)
     return run_task(pass_job, number)
@@ -193,7 +193,7 @@ def _check_source(source: str, expected_digest: str, _target: str) -> None:
 def _iter_grid_in_region(region: Region, steps: IntTuple) -> Iterator[Region]:
     """Yield the cells of a grid over a region.
 
-    `steps` is the cell shape.
+    `steps` is the shape of a cell.
     """
     for part in iter_grid([stop - start for start, stop in region], steps):
         yield tuple([(first + start, first + stop) for (first, _), (start, stop) in zip(region, part, strict=True)])
@@ -207,8 +207,8 @@ def _iter_finished_tasks(
 ) -> Iterator[tuple[int, WriteSummary]]:
     """Run tasks, and yield their numbers and summaries.
 
-    At most `max_pending` tasks run at a time. `on_finished` is called at least once a second with the number of
-    tasks that finished since the previous call.
+    At most `max_pending` tasks are pending at a time. `on_finished` is called at least once a second, with the number
+    of tasks that have finished since the previous call.
     """
     remaining, pending = iter(numbers), dict[Future[WriteSummary], int]()
     while True:
@@ -222,9 +222,9 @@ def _iter_finished_tasks(
 
 
 def make_thread_runner(count: int) -> TaskRunner:
-    """Return a task runner with `count` threads.
+    """Return a function that runs tasks on `count` threads.
 
-    Closing the iterator that the runner returns waits for running tasks.
+    When the iterator that the function returns is closed, it waits for the running tasks.
     """
 
     def run_tasks(pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
@@ -240,9 +240,9 @@ def make_thread_runner(count: int) -> TaskRunner:
 
 
 def worker_fingerprint(source: str, folder: str) -> dict[str, object]:
-    """Return values that must be equal on all workers of a job.
+    """Return the values that must be equal on all workers of a job.
 
-    The values are the version of shapecalc, the digest of the source, and the inode of the output folder.
+    They are the version of shapecalc, the digest of the source, and the inode of the output folder.
     """
     return {
         "shapecalc": __version__,
@@ -263,9 +263,9 @@ def _try_read(read: Callable[[], str]) -> str:
 def open_cluster(address: str, memory: int, report: Callable[[str], object]) -> Iterator[Cluster]:
     """Connect to a Dask scheduler, or start a local cluster.
 
-    `address` is `tcp://HOST:PORT`, `tls://HOST:PORT`, or `local:N` for N local workers. `report` is called with a
-    line of text if the cluster makes no progress. Only local workers are limited to `memory` bytes. Raises
-    `FileError` if Dask is not installed or the scheduler does not respond, or `ValueError` for any other address.
+    `address` is `tcp://HOST:PORT`, `tls://HOST:PORT`, or `local:N` for N local workers. `report` is called with a line
+    of text if the cluster makes no progress. Only local workers are limited to `memory` bytes. Raises `FileError` if
+    Dask is not installed or the scheduler does not respond, and `ValueError` for any other address.
     """
     kind, _, rest = address.partition(":")
     if kind == "local" and not (rest.isdigit() and 0 < int(rest) <= MAX_WORKERS):
@@ -297,7 +297,7 @@ def open_cluster(address: str, memory: int, report: Callable[[str], object]) -> 
         return
     try:
         client = Client(address, timeout=CONNECT_SECONDS)
-    except Exception as error:  # Dask also raises TypeError for missing certificates
+    except Exception as error:  # for example, Dask raises `TypeError` for missing certificates
         unsafe = kind == "tls" and isinstance(error, TypeError)
         raise FileError(f"{address}: {NO_CERTIFICATES if unsafe else error_reason(error)}") from None
     with silence_logging_cmgr(50, "distributed.client"), client:

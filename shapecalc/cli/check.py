@@ -59,7 +59,7 @@ CHECK_EXIT_CODES = {
 
 
 @contextmanager
-def junit_report(
+def open_junit_report(
     path: str | None, files: Iterable[str], counts: Mapping[CheckVerdict, int], command: str = "check"
 ) -> Iterator[IO[str] | None]:
     """Write a JUnit report to `path`; yield the stream for its test cases.
@@ -158,7 +158,7 @@ def run_check(
         return print_error(
             usage_error("missing argument 'FILE...'", "see shapecalc check -h"), "check", {}, output_options
         )
-    files = [path for name in files or ["-"] for path in _list_case_files(name)]
+    files = [path for name in files or ["-"] for path in _find_case_files(name)]
     conflicts = [name for name, given in (("--fail-fast", fail_fast), ("-", "-" in files)) if update and given]
     conflicts += ["--github"] if output_options.json and github else []
     if conflicts:
@@ -188,7 +188,7 @@ def _reduce_garbage_collection() -> Generator[None]:
         gc.set_threshold(*thresholds)
 
 
-def _list_case_files(name: str) -> list[str]:
+def _find_case_files(name: str) -> list[str]:
     """Return the paths of the case files in a folder and its subfolders.
 
     If `name` is a file, or a folder without case files, return only `name`.
@@ -219,7 +219,7 @@ class _CheckRun:
         try:
             with (
                 progress_bar(total, "checking", enabled=shows) as tick,
-                junit_report(junit, files, self.counts) as junit_stream,
+                open_junit_report(junit, files, self.counts) as junit_stream,
             ):
                 for file in files:
                     if self._check_file(file, junit_stream, tick):

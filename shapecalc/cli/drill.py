@@ -89,11 +89,13 @@ def _print_worksheet(
     answers are included.
     """
     from shapecalc.core.text import lookup
-    from shapecalc.teaching.exercises import FORMATTERS, draw_exercises, make_worksheet, random_seed
+    from shapecalc.teaching.exercises import FORMATTERS, generate_exercises, make_worksheet, random_seed
 
     write = lookup(form or _worksheet_format(output_options.out), FORMATTERS, "format")
     seed = seed or random_seed()
-    text = write(make_worksheet(draw_exercises(topics, seed, count), topics, seed, with_answers=flags["with_answers"]))
+    text = write(
+        make_worksheet(generate_exercises(topics, seed, count), topics, seed, with_answers=flags["with_answers"])
+    )
     if output_options.out is None:
         print_stdout(text)
     else:
@@ -109,13 +111,13 @@ def _worksheet_format(file: str | None) -> str:
 
     The format is text if there is no file or no suffix. Raises `ShapeError` (usage) for an unknown suffix.
     """
-    from shapecalc.teaching.exercises import FORMAT_OF_SUFFIX
+    from shapecalc.teaching.exercises import FORMATS_BY_SUFFIX
 
     if not Path(file or "").suffix:
         return "text"
     from shapecalc.render.files import match_extension  # deferred: the text format does not need the drawing code
 
-    return FORMAT_OF_SUFFIX[match_extension(str(file), FORMAT_OF_SUFFIX, "worksheet")]
+    return FORMATS_BY_SUFFIX[match_extension(str(file), FORMATS_BY_SUFFIX, "worksheet")]
 
 
 def _print_lesson_mistakes(file: str) -> int:

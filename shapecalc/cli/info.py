@@ -318,9 +318,9 @@ explanation.""",
 
 def run_backends(output_options: OutputOptions) -> int:
     """Print one line per backend and device."""
-    from shapecalc.engine.execute import list_backends
+    from shapecalc.engine.execute import describe_backends
 
-    rows = list_backends()
+    rows = describe_backends()
     for row in rows if print_json_if_requested(output_options, lambda: rows) else ():
         memory = "" if row["memory"] is None else f", {int(str(row['memory'])) / 2**30:.1f} GiB"
         status = row["problem"] or f"{row['version']} on {row['device']}{memory}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shapecalc.checking.judging import CheckVerdict, format_summary, github_annotation, junit_testcase
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.check import JUNIT_OPTION, junit_report
+from shapecalc.cli.check import JUNIT_OPTION, open_junit_report
 from shapecalc.cli.options import GITHUB_OPTION, Argument, Command, select_output_options
 from shapecalc.cli.output import (
     ExitCode,
@@ -68,7 +68,7 @@ def run_match(
         matcher = Matcher(_parse_pattern(pattern, files))
         counts = dict.fromkeys(CheckVerdict, 0)
         results: list[ArrayResult] = []
-        with junit_report(junit, files, counts, "match") as junit_stream:
+        with open_junit_report(junit, files, counts, "match") as junit_stream:
             for result in _match_arrays(matcher, files):
                 counts[VERDICTS_BY_EXIT_CODE[result.exit_code]] += 1
                 _print_result(result, output_options, github=github)

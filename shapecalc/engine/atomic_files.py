@@ -346,7 +346,7 @@ def _lock_file(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def lock_without_waiting(file: IO[bytes]) -> None:
+def lock_nonblocking(file: IO[bytes]) -> None:
     """Lock a file until it is closed, or raise `BlockingIOError` if it is locked."""
     if fcntl is not None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -368,7 +368,7 @@ def _remove_if_stale(part: Path) -> None:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
             return
-        lock_without_waiting(file)
+        lock_nonblocking(file)
         if fcntl is None:
             file.close()
         part.unlink()

@@ -32,7 +32,7 @@ from shapecalc.reasoning.find import (
     search_chains,
 )
 
-MAX_EXECUTED = 1 << 20
+MAX_VERIFIED_ELEMENTS = 1 << 20
 """The maximum element count for which a chain is verified on all elements."""
 SAMPLED_ELEMENTS = 20
 """The number of elements on which a chain is verified if there are too many to verify all."""
@@ -68,7 +68,7 @@ def find_chains_for_arrays(
     ['2,3 | transpose 1,0']
     """
     arrays = [(np.asarray(before), np.asarray(after)) for before, after in arrays]
-    pairs = [pair_from_arrays(before, after) for before, after in arrays]
+    pairs = [make_array_pair(before, after) for before, after in arrays]
     valid = [pair for pair in pairs if pair is not None]
     if len(valid) < len(pairs):
         return ChainSearchResult((), 0)
@@ -82,7 +82,7 @@ def find_chains_for_arrays(
     return ChainSearchResult(tuple(solutions), len(solutions))
 
 
-def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
+def make_array_pair(before: Any, after: Any) -> ArrayPair | None:
     """Describe how the elements of one array are rearranged in another array.
 
     The result contains both shapes, and the view of `before` that has the elements in the order of `after`, as sizes
@@ -90,8 +90,8 @@ def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
     """
     if before.size != after.size:
         return None
-    positions = _find_source_positions(*_element_keys(before, after))
-    atoms = None if positions is None else factor_positions(positions)
+    positions = _find_source_indices(*_element_keys(before, after))
+    atoms = None if positions is None else factor_flat_indices(positions)
     return None if atoms is None else ArrayPair(before.shape, after.shape, atoms)
 
 
@@ -112,7 +112,7 @@ def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
     return numbers[0], numbers[1]
 
 
-def _find_source_positions(before: Any, after: Any) -> Any:
+def _find_source_indices(before: Any, after: Any) -> Any:
     """Return the flat index in `before` of each element of `after`.
 
     Returns None if an element is not in `before`; raises `ShapeError` (usage) if elements of `before` are equal.
@@ -128,12 +128,12 @@ def _find_source_positions(before: Any, after: Any) -> Any:
     return order[ranks] if (ordered[ranks] == after).all() else None
 
 
-def factor_positions(positions: Any) -> SizesAndStrides | None:
+def factor_flat_indices(positions: Any) -> SizesAndStrides | None:
     """Factor a sequence of flat indices into sizes and strides, outermost first.
 
     Returns None if no split and transpose of a tensor yields its elements in this order.
 
-    >>> factor_positions(np.arange(6).reshape(2, 3).T.ravel())
+    >>> factor_flat_indices(np.arange(6).reshape(2, 3).T.ravel())
     ((3, 1), (2, 3))
     """
     atoms: list[tuple[int, int]] = []
@@ -165,8 +165,8 @@ def has_intended_effect(rearrangement: Rearrangement) -> bool:
     """Return whether the chain of a rearrangement moves each element as intended.
 
     The intended index is computed from the split and the permutation of the rearrangement. If there are more than
-    `MAX_EXECUTED` elements, only a sample is checked. Raises `ShapeError` (usage) if no small sizes satisfy the
-    conditions of the chain.
+    `MAX_VERIFIED_ELEMENTS` elements, only a sample is checked. Raises `ShapeError` (usage) if no small sizes satisfy
+    the conditions of the chain.
     """
     answer = resolve_rearrangement(rearrangement, {})
     if answer.output != rearrangement.after:
@@ -174,7 +174,7 @@ def has_intended_effect(rearrangement: Rearrangement) -> bool:
     sizes = {} if answer.is_concrete else example_sizes(answer, smallest=False)
     split, output = _substitute_sizes(rearrangement.split, sizes), _substitute_sizes(rearrangement.after, sizes)
     moves, count = to_move_chain(answer).substitute(sizes), prod(output)
-    if count > MAX_EXECUTED or max(len(split), len(output), len(rearrangement.before)) > MAX_DIMS:
+    if count > MAX_VERIFIED_ELEMENTS or max(len(split), len(output), len(rearrangement.before)) > MAX_DIMS:
         sampled = [Random(seed).randrange(count) for seed in range(SAMPLED_ELEMENTS)]
         return all(
             input_index(moves, sample) == _compute_expected_index(split, rearrangement.perm, sample)

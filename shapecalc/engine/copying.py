@@ -71,7 +71,7 @@ NumPy copies such an element twice as fast as its parts.
 """
 CACHE_LINE_BYTES = 64
 """The size of a cache line, in bytes."""
-MIN_REUSE = 4
+MIN_LINE_READS = 4
 """The minimum number of times that a cache line is read for tiles to be faster."""
 
 
@@ -208,7 +208,7 @@ def choose_copy_method(shape: IntTuple, strides: IntTuple, itemsize: int) -> str
     is_kept = lines_between <= CACHED_LINES
     if shape[-1] <= SHORT_AXIS:
         return BY_INDEX if is_kept and shape[-2] >= LONG_AXIS and itemsize < MAX_TILED_ITEMSIZE else IN_ORDER
-    if is_kept or shape[fast_axis] < MIN_REUSE:
+    if is_kept or shape[fast_axis] < MIN_LINE_READS:
         return IN_ORDER
     near_axis = max([axis for axis, stride in enumerate(strides[:-1]) if abs(stride) < CACHE_LINE_BYTES] or [fast_axis])
     is_near = prod(lines[near_axis + 1 :]) <= INNER_LINES

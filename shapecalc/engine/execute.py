@@ -41,23 +41,23 @@ from shapecalc.engine.plan import (
     StridedView,
     byte_strides,
     compute_copy_shape,
-    concrete_moves,
+    executable_moves,
     plan_moves,
-    require_concrete_moves,
+    require_executable_moves,
 )
 from shapecalc.engine.processes import CAN_FORK, KilledError, run_in_child
 from shapecalc.reasoning.examples import stage_moves
 
 BACKEND_NAMES = ("auto", "numpy", "cupy")
-NUMBER_TYPES = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
+NUMERIC_DTYPES = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 """The numeric dtype as which elements are viewed on a device, by element size in bytes."""
-MAX_SHOWN = 1000
+MAX_SHOWN_ELEMENTS = 1000
 """The maximum number of elements that are shown without omissions, as in NumPy."""
 EDGE_ITEMS = 3
 """The number of indices that are shown at each end of a long axis, as in NumPy."""
 MAX_DIMS = 32
 """The maximum rank of a tensor whose elements are shown: the limit of NumPy 1."""
-MAX_IN_MEMORY = 1 << 22
+MAX_IN_MEMORY_BYTES = 1 << 22
 """The maximum size, in bytes, of an array that is read from its file into memory.
 
 Reading a smaller array takes less time than starting a child process.
@@ -71,7 +71,7 @@ class BackendError(Exception):
     """
 
 
-ArrayCall = Callable[[Any], Any]
+ArrayFunction = Callable[[Any], Any]
 """A function of an array that returns a view or a copy of it."""
 
 
@@ -147,18 +147,18 @@ class Backend(Record):
         strides: IntTuple,
         itemsize: int,
         contiguous: bool,
-    ) -> tuple[Plan, tuple[ArrayCall, ...], str]:
+    ) -> tuple[Plan, tuple[ArrayFunction, ...], str]:
         """Return the plan for an array, the functions that execute it, and the verdict.
 
         The array has the given shape, strides and item size; strides and item size are in bytes. `moves`, `expected`
         and `output` are the moves, the input and the output of an answer. The verdict is `view` or `copy`. Raises
         `ShapeError` (usage) if the array has another shape, or if the answer has symbolic sizes.
         """
-        require_concrete_moves(moves, expected, output)
+        require_executable_moves(moves, expected, output)
         if shape != expected:
             sizes = f"the array has shape {shape_text(shape)}, and the question is about {shape_text(expected)}"
             raise usage_error(sizes)
-        calls = list[ArrayCall]()
+        calls = list[ArrayFunction]()
         padded, moves = _split_at_pads(moves)
         for before, pad in padded:
             calls += self.compile_plan(plan_moves(before, shape, strides, itemsize))
@@ -171,14 +171,14 @@ class Backend(Record):
         calls += self.compile_plan(plan, owns_source=bool(padded))
         return plan, tuple(calls), "copy" if padded else plan.verdict
 
-    def compile_plan(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
+    def compile_plan(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayFunction, ...]:
         """Return the functions that execute a plan, in order.
 
         Each function takes the array that the previous one returned. If `owns_source`, the first array is new, and
         views of this array are writable.
         """
         copies = [partial(self.copy, copy=copy) for copy in plan.copies]
-        return (*copies, *([] if plan.is_last_buffer else [partial(self.view, view=plan.view)]))
+        return (*copies, *([] if plan.is_whole_last_buffer else [partial(self.view, view=plan.view)]))
 
 
 class NumpyBackend(Backend):
@@ -187,14 +187,14 @@ class NumpyBackend(Backend):
     Before the first call, it computes everything that depends only on the layout of the array.
     """
 
-    def compile_plan(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayCall, ...]:
+    def compile_plan(self, plan: Plan, *, owns_source: bool = False) -> tuple[ArrayFunction, ...]:
         """Return the functions that execute a plan, in order.
 
         Each function takes the array that the previous one returned. If `owns_source`, the first array is new, and
         views of this array are writable.
         """
         copies = [self._compile_copy(copy, plan.itemsize) for copy in plan.copies]
-        if plan.is_last_buffer:
+        if plan.is_whole_last_buffer:
             return tuple(copies)
         view_array = self._compile_view(plan.view)
 
@@ -205,7 +205,7 @@ class NumpyBackend(Backend):
 
         return (*copies, view_array if (copies or owns_source) and not plan.has_repeats else view_read_only)
 
-    def _compile_view(self, view: StridedView) -> ArrayCall:
+    def _compile_view(self, view: StridedView) -> ArrayFunction:
         shape, strides, offset = view.shape, view.strides, view.offset
 
         def view_array(array: Any) -> Any:
@@ -215,7 +215,7 @@ class NumpyBackend(Backend):
 
         return view_array
 
-    def _compile_copy(self, copy: BufferCopy, itemsize: int) -> ArrayCall:
+    def _compile_copy(self, copy: BufferCopy, itemsize: int) -> ArrayFunction:
         shape, view_array = copy.shape, self._compile_view(copy.source)
         fill: Any = prepare_copy_function(copy.source.shape, copy.source.strides, itemsize)
         if copy.pieces:
@@ -415,7 +415,7 @@ def _install_hint() -> str:
     return f"install it with: {install_command(requirement)}, or cupy-cuda12x for CUDA 12"
 
 
-def list_backends() -> list[dict[str, object]]:
+def describe_backends() -> list[dict[str, object]]:
     """Return the version and the memory of each backend, or its problem."""
     rows: list[tuple[object, ...]] = [("numpy", np.__version__, "this machine", _read_memory_size(), None)]
     try:
@@ -449,10 +449,10 @@ def _view_as_numbers(array: Any) -> Any:
 
     CuPy can copy only numbers.
     """
-    if array.itemsize not in NUMBER_TYPES or array.dtype.hasobject:
+    if array.itemsize not in NUMERIC_DTYPES or array.dtype.hasobject:
         width = array.itemsize
         raise BackendError(f"CuPy moves no elements of type {array.dtype}, which have {width} bytes; numpy does")
-    return array.view(NUMBER_TYPES[array.itemsize])
+    return array.view(NUMERIC_DTYPES[array.itemsize])
 
 
 def has_combine_move(answer: Trace | Chain) -> bool:
@@ -556,7 +556,7 @@ def sample_elements(
         _make_sample_index(output),
     )
     if 0 in output:
-        return before, _make_sample_of_elements(output, np.empty([*map(len, _choose_positions(output))]))
+        return before, _make_sample_of_elements(output, np.empty([*map(len, _choose_shown_indices(output))]))
     if has_combine_move(answer):
         array = combine_arrays(answer, None if data is None else [source.array for source in (data, *other_sources)])
         return before, _make_sample_of_elements(output, array[index])
@@ -583,7 +583,7 @@ def _make_sample(
 
     `fills` are the elements that pads add, as pairs of a mask and a value; an earlier pair has priority.
     """
-    counts = list(map(len, _choose_positions(shape)))
+    counts = list(map(len, _choose_shown_indices(shape)))
     if 0 in shape or (fills and 0 in input_shape):
         elements: Any = np.empty(counts)
     else:
@@ -596,19 +596,19 @@ def _make_sample(
 
 
 def _make_sample_of_elements(shape: Shape, elements: Any) -> Sample:
-    pairs = zip(_choose_positions(shape), shape, strict=True)
+    pairs = zip(_choose_shown_indices(shape), shape, strict=True)
     gaps = tuple([EDGE_ITEMS if len(shown) < size else None for shown, size in pairs])  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
 
 
-def _choose_positions(shape: Any) -> list[list[int]]:
+def _choose_shown_indices(shape: Any) -> list[list[int]]:
     """Return the indices of a sample along each axis.
 
     On a long axis, these are the first and the last few indices.
     """
-    if prod(size or 1 for size in shape) <= MAX_SHOWN:
+    if prod(size or 1 for size in shape) <= MAX_SHOWN_ELEMENTS:
         return [list(range(size)) for size in shape]
-    axes, room = [], MAX_SHOWN
+    axes, room = [], MAX_SHOWN_ELEMENTS
     for size in reversed(shape):
         edge = EDGE_ITEMS if room >= 2 * EDGE_ITEMS else 0
         ends = [*range(edge), *range(size - edge, size)] if edge else [0]
@@ -619,7 +619,7 @@ def _choose_positions(shape: Any) -> list[list[int]]:
 
 def _make_sample_index(shape: Any) -> tuple[Any, ...]:
     """Return the index arrays that select the elements of a sample."""
-    shown = _choose_positions(shape)
+    shown = _choose_shown_indices(shape)
     return np.ix_(*(np.array(positions, dtype=np.int64) for positions in shown)) if shown else ()
 
 
@@ -663,7 +663,7 @@ def _write_combination(
         dtypes = " and ".join(sorted(map(str, kinds)))
         raise usage_error(f"the files hold elements of several types: {dtypes}", "write them in one type")
     out = _create_npy(file, tuple(answer.output or ()), sources[0].numpy_dtype)  # type: ignore[arg-type]
-    for region, array in iter_output_regions(answer, [load_copy(source, MAX_IN_MEMORY) for source in sources]):
+    for region, array in iter_output_regions(answer, [load_copy(source, MAX_IN_MEMORY_BYTES) for source in sources]):
         out[region] = array
         tick(array.nbytes)
 
@@ -672,9 +672,9 @@ def _write_rearrangement(
     file: IO[bytes], answer: Trace | Chain, sources: Sequence[Source], tick: Callable[[int], object]
 ) -> None:
     (source,) = sources
-    moves = concrete_moves(answer)
+    moves = executable_moves(answer)
     if any(isinstance(move, Pad) for move in moves):
-        array = run(answer, load_copy(source, MAX_IN_MEMORY)).array
+        array = run(answer, load_copy(source, MAX_IN_MEMORY_BYTES)).array
         copy_into(_create_npy(file, array.shape, array.dtype), array, tick)
         return
     if moves and isinstance(moves[-1], ShapeVector):
@@ -682,10 +682,10 @@ def _write_rearrangement(
         _create_npy(file, vector.shape, vector.dtype)[...] = vector
         return
     out = _create_npy(file, tuple(answer.output or ()), source.numpy_dtype)  # type: ignore[arg-type]
-    if source.mapped_file is not None and source.array.nbytes > MAX_IN_MEMORY and CAN_FORK:
+    if source.mapped_file is not None and source.array.nbytes > MAX_IN_MEMORY_BYTES and CAN_FORK:
         _fill_output_in_child(out, source, moves, tick)
     else:
-        _fill_output(out, load_copy(source, MAX_IN_MEMORY), moves, tick)
+        _fill_output(out, load_copy(source, MAX_IN_MEMORY_BYTES), moves, tick)
 
 
 def _fill_output_in_child(output: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:

@@ -45,7 +45,7 @@ NUMPY_TYPES |= {f"c{size}": (f"complex{8 * size}", size) for size in (8, 16)}
 """The name and size in bytes of element types, by NumPy type string without byte order."""
 
 MAGIC = b"\x93NUMPY"
-LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
+HEADER_LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
 """The number of bytes that contain the header length, by version of .npy."""
 MAX_FILE_BYTES = 2**63 - 1
 PYTHON_2_LONG = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|([0-9])L\b""")
@@ -275,14 +275,14 @@ def _read_version(file: IO[bytes]) -> tuple[int, int]:
     if len(magic) < len(MAGIC) + 2 or not magic.startswith(MAGIC):
         raise UnreadableError("it does not start as a .npy file does")
     version = magic[-2], magic[-1]
-    if version not in LENGTH_BYTES:
+    if version not in HEADER_LENGTH_BYTES:
         raise UnreadableError(f"its format is version {version[0]}.{version[1]}, and 1.0, 2.0 and 3.0 are read")
     return version
 
 
 def _read_header_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, int]:
     """Return the text of a .npy header, and the offset of the elements."""
-    length = int.from_bytes(file.read(LENGTH_BYTES[version]), "little")
+    length = int.from_bytes(file.read(HEADER_LENGTH_BYTES[version]), "little")
     if length > MAX_NPY_HEADER_BYTES:
         raise UnreadableError(MAX_NPY_HEADER_BYTES.message(f"its header is said to be {length} bytes long"))
     data = file.read(length)
@@ -292,7 +292,7 @@ def _read_header_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, i
         text = data.decode("utf-8" if version == (3, 0) else "latin-1")
     except UnicodeDecodeError:
         raise UnreadableError("its header is not the UTF-8 of version 3.0") from None
-    return text, len(MAGIC) + 2 + LENGTH_BYTES[version] + length
+    return text, len(MAGIC) + 2 + HEADER_LENGTH_BYTES[version] + length
 
 
 @lru_cache(maxsize=64)  # cached, because arrays in a folder often have equal headers
@@ -359,9 +359,9 @@ def write_npy_header(file: IO[bytes], shape: IntTuple, numpy_dtype: np.dtype[Any
     try:
         np.lib.format.write_array_header_1_0(file, fields)
     except ValueError:
-        text, before = repr(fields).encode(), len(MAGIC) + 2 + LENGTH_BYTES[3, 0]
+        text, before = repr(fields).encode(), len(MAGIC) + 2 + HEADER_LENGTH_BYTES[3, 0]
         text += b" " * (-(before + len(text) + 1) % np.lib.format.ARRAY_ALIGN) + b"\n"
-        file.write(np.lib.format.magic(3, 0) + len(text).to_bytes(LENGTH_BYTES[3, 0], "little") + text)
+        file.write(np.lib.format.magic(3, 0) + len(text).to_bytes(HEADER_LENGTH_BYTES[3, 0], "little") + text)
 
 
 @contextmanager

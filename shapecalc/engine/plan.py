@@ -92,7 +92,7 @@ class Plan(Record):
         )
 
     @property
-    def is_last_buffer(self) -> bool:
+    def is_whole_last_buffer(self) -> bool:
         """Whether the last view is the complete buffer of the last copy."""
         if not self.copies:
             return False
@@ -235,20 +235,20 @@ class _CopySearch:
         return len(copied), sum(copied)
 
 
-def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
+def executable_moves(answer: Trace | Chain) -> tuple[Move, ...]:
     """Return the moves of an answer that a plan can execute.
 
     Pads are returned, too, although a plan cannot execute them. Raises `ShapeError` (usage) if the answer is refused,
     has symbolic sizes, or has several operands or windows.
     """
-    require_concrete_moves(answer.moves, answer.input, answer.output)
+    require_executable_moves(answer.moves, answer.input, answer.output)
     return answer.moves
 
 
-def require_concrete_moves(moves: tuple[Move, ...], input_shape: Shape, output: Shape | None) -> None:
+def require_executable_moves(moves: tuple[Move, ...], input_shape: Shape, output: Shape | None) -> None:
     """Raise `ShapeError` (usage) if a plan cannot execute the moves of an answer.
 
-    The reasons are those of `concrete_moves`. `input_shape` and `output` are the input and the output of the answer.
+    The reasons are those of `executable_moves`. `input_shape` and `output` are the input and the output of the answer.
     """
     if any(isinstance(move, Combine) and not isinstance(move, Pad) for move in moves):
         raise usage_error("an array is moved by itself, and this answer combines operands or computes elements")

@@ -24,7 +24,7 @@ UNLIMITED_CORES = 1 << 16
 """The number of cores that stands for no limit; no machine has as many."""
 TERMINATION_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that by default end a program."""
-HEADROOM = 192 << 20
+HEADROOM_BYTES = 192 << 20
 """The number of bytes that libraries may allocate beyond the memory limit.
 
 Together with the memory of a Python process after its start, this is 256 MiB.
@@ -106,7 +106,7 @@ def read_core_quota(cgroup_text: str, root: Path) -> int:
 
 
 def limit_memory(max_bytes: int) -> tuple[int, int] | None:
-    """Limit the memory of this process to `max_bytes`, plus `HEADROOM` for libraries.
+    """Limit the memory of this process to `max_bytes`, plus `HEADROOM_BYTES` for libraries.
 
     An allocation beyond the limit raises `MemoryError`. Mapped files are not counted. Returns the previous soft and
     hard limits, or None if the system does not support limits. Source: setrlimit(2).
@@ -121,7 +121,7 @@ def limit_memory(max_bytes: int) -> tuple[int, int] | None:
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    soft = min([limit for limit in (*before, used + max_bytes + HEADROOM) if limit != resource.RLIM_INFINITY])
+    soft = min([limit for limit in (*before, used + max_bytes + HEADROOM_BYTES) if limit != resource.RLIM_INFINITY])
     resource.setrlimit(resource.RLIMIT_DATA, (soft, before[1]))
     threading.stack_size(STACK_BYTES)
     return before

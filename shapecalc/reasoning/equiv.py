@@ -391,7 +391,7 @@ def check_equivalence(
         )
     if any(isinstance(move, Combine) for move in (*first.moves, *second.moves)):
         return _compare_shapes(first, second)
-    return _ChainPair(first, second, max_elements).decide_equivalence()
+    return _EquivalenceCheck(first, second, max_elements).decide_equivalence()
 
 
 def _compare_shapes(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
@@ -420,7 +420,7 @@ def can_replace(answer: Trace | Chain, other: Trace | Chain) -> bool:
 
     Both answers have the same input. Raises `ShapeError` (usage) as `check_equivalence` does.
     """
-    pair = _ChainPair(other, answer)
+    pair = _EquivalenceCheck(other, answer)
     return pair.prove_equivalence(()) is not None and not pair.find_unimplied_conditions(1, 0, ())
 
 
@@ -460,7 +460,7 @@ class _StridedChain(Record):
         return [numbers[dim] for dim in self.output], atoms, offset
 
 
-class _ChainPair:
+class _EquivalenceCheck:
     """An equivalence check of two chains."""
 
     def __init__(self, first: Trace | Chain, second: Trace | Chain, max_elements: int = MAX_EQUIV_ELEMENTS) -> None:

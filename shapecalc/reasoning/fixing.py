@@ -389,7 +389,7 @@ def _resolve_target(stages: Sequence[Stage], target: Shape) -> Shape:
     return tuple(known.get(out, 1) for out in range(len(target)))
 
 
-def locate_fault(trace: Trace, problem: Problem) -> RefusedRequest:
+def find_faulty_argument(trace: Trace, problem: Problem) -> RefusedRequest:
     """Find the faulty argument of a refused request, and its shape."""
     arguments, name = trace.request.arguments, problem.argument
     stage = trace.stages[-1] if trace.stages else None
@@ -567,7 +567,7 @@ def propose_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
         return
     if problem.rule is rules.VOLUME_MISMATCH:
         yield from propose_batch_changes(trace)
-    refused, name = locate_fault(trace, problem), str(problem.argument)
+    refused, name = find_faulty_argument(trace, problem), str(problem.argument)
     of_kind = CHANGES_BY_RULE_AND_KIND.get((problem.rule, refused.kind)) if refused.kind else None
     for change in CHANGES_BY_RULE.get(problem.rule, ()) if of_kind is None else of_kind:
         values = change(refused) if name != "input" else ()
@@ -598,7 +598,7 @@ def propose_fallback_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
 
     Each dim, from right to left, is replaced by the aligned input dim and then by -1. Finally, -1 is appended.
     """
-    refused = locate_fault(trace, problem)
+    refused = find_faulty_argument(trace, problem)
     if refused.kind is not StageKind.RESHAPE or not OPS[trace.op].uses_switch or not isinstance(refused.value, tuple):
         return
     name = str(problem.argument)
@@ -623,12 +623,12 @@ def find_fixes(trace: Trace) -> tuple[Fix, ...]:
     )
     result: dict[object, Fix] = {}
     for single, answer in pairs:
-        for fix in add_batch_fixes(trace, single, answer):
+        for fix in add_batch_first_fixes(trace, single, answer):
             result.setdefault((fix.name, fix.value), fix)
     return tuple(result.values())
 
 
-def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
+def add_batch_first_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
     """Return a fix of a target, together with fixes that keep the batch axis first.
 
     `answer` is the answer after `fix`. If `fix` moves the batch axis, it comes last, and its description mentions this;
@@ -652,7 +652,7 @@ def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
     )
 
 
-def find_single_fixes(trace: Trace, problem: Problem, name: str | None = None) -> FixesWithAnswers:
+def find_single_change_fixes(trace: Trace, problem: Problem, name: str | None = None) -> FixesWithAnswers:
     """Yield fixes that change one option once, each with the answer after the fix.
 
     `name` restricts the fixes to one option. The first fix is also the first fix of `find_fixes`, but is found with
@@ -802,7 +802,7 @@ def batch_fix_text(fixes: Iterable[Fix]) -> str:
 
 def _argument_hint(trace: Trace, problem: Problem) -> str:
     """Describe a fix for the faulty argument or for the opset."""
-    refused = locate_fault(trace, problem)
+    refused = find_faulty_argument(trace, problem)
     is_volume_problem = problem.rule in (rules.INDIVISIBLE, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
     if is_volume_problem and (text := _target_hint(refused)) is not None:
         explanation = explain_count(trace.request) if trace.op in ("reshape", "view") else ""
@@ -819,7 +819,7 @@ def _argument_hint(trace: Trace, problem: Problem) -> str:
 
         return COPY_FIRST_HINT
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])
-    fix, _ = next(find_single_fixes(trace, problem), (None, None))
+    fix, _ = next(find_single_change_fixes(trace, problem), (None, None))
     action = fix.description if fix and fix.name != switch else ""
     if problem.rule is rules.MISSING_ARGUMENT and not action and problem.argument:
         action = f"write --{to_dashes(problem.argument)}"
@@ -830,7 +830,7 @@ def _argument_hint(trace: Trace, problem: Problem) -> str:
 def _target_hint(refused: RefusedRequest) -> str | None:
     """Describe a fix of the target, or return None if another argument may be faulty."""
     trace, problem = refused.trace, refused.problem
-    attempts = find_single_fixes(trace, problem, problem.argument)
+    attempts = find_single_change_fixes(trace, problem, problem.argument)
     has_zeros = problem.rule is not rules.INDIVISIBLE and next(replace_zeros(refused), None) is not None
     has_batch = problem.rule is rules.VOLUME_MISMATCH and next(propose_batch_changes(trace), None) is not None
     first = [*islice(attempts, MAX_BATCH_CHANGES)] if has_zeros or has_batch else []
@@ -861,7 +861,7 @@ def _size_hint(refused: RefusedRequest, fix: Fix | None, answer: Trace | None) -
     after `fix`.
     """
     if fix is not None and answer is not None:
-        *batch_fixes, last = add_batch_fixes(refused.trace, fix, answer)
+        *batch_fixes, last = add_batch_first_fixes(refused.trace, fix, answer)
         if last.batch_move:
             return "; ".join(
                 filter(None, (batch_fix_text(batch_fixes), f"{truncate(str(last.value))} {last.batch_move}"))

@@ -49,12 +49,12 @@ REVIEW_INTERVALS = (2, 4, 8, 16, 32)
 
 A right answer moves the card to the next box, a wrong answer moves it to box 0.
 """
-MAX_EQUAL_FORMS = 2
+MAX_EQUAL_TEMPLATES = 2
 """The number of exercises of a kind with the same template after which alternatives are generated.
 
 Exercises with the same template differ only in their sizes.
 """
-MAX_REDRAWS = 30
+MAX_ALTERNATIVES = 30
 """The maximum number of alternatives that are generated for an exercise."""
 SEED_BOUND = 10**6
 """The exclusive upper bound of a generated seed; a short seed is easy to type."""
@@ -92,7 +92,7 @@ class Difficulty(Record):
 
 DIFFICULTIES = (Difficulty(2, 6), Difficulty(3, 7), Difficulty(3, 9), Difficulty(4, 9), Difficulty(4, 12))
 """The difficulty of each level, starting with level 1."""
-DrawFunction = Callable[[Random, Difficulty], str]
+ExerciseGenerator = Callable[[Random, Difficulty], str]
 """A function that returns a random command line."""
 
 
@@ -107,7 +107,7 @@ class ExerciseKind(Record):
     """The rule that the user practises, or None for a puzzle."""
     min_rank: int
     """The minimum number of input dims, at any level."""
-    draw: DrawFunction
+    generate: ExerciseGenerator
     puzzle: str = ""
     """The description of the chain to write in a puzzle; empty for a prediction."""
 
@@ -182,7 +182,7 @@ def question_topic(question: str) -> str:
 def load_puzzles() -> tuple[ExerciseKind, ...]:
     """Load the puzzles as kinds of exercises, the easiest first.
 
-    >>> load_puzzles()[0].puzzle, draw_exercise(load_puzzles()[0], 1, "monday").task.question
+    >>> load_puzzles()[0].puzzle, generate_exercise(load_puzzles()[0], 1, "monday").task.question
     ('which op gives 0 3 1 4 2 5, read row by row', "chain '2,3 | transpose 1,0'")
     """
     lines = files("shapecalc.teaching").joinpath("puzzles.txt").read_text("utf-8").splitlines()
@@ -194,37 +194,37 @@ def _make_puzzle(number: int, level: int, line: str) -> ExerciseKind:
     return ExerciseKind(f"{BUILD}-{number}", BUILD, level, None, 0, lambda *_: f"chain '{chain}'", words)
 
 
-def draw_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
+def generate_exercise(kind: ExerciseKind, level: int, seed: str) -> Exercise:
     """Generate an exercise of a kind; equal seeds give equal exercises.
 
     The level is clamped to the range from one below the kind's first level to the highest level.
 
-    >>> exercise, again = (draw_exercise(KINDS["inferred"], 1, "monday") for _ in range(2))
+    >>> exercise, again = (generate_exercise(KINDS["inferred"], 1, "monday") for _ in range(2))
     >>> exercise.task.question == again.task.question
     True
     """
     level = kind.first_level if kind.puzzle else max(1, kind.first_level - 1, min(level, len(DIFFICULTIES)))
     difficulty = DIFFICULTIES[level - 1]
-    question = kind.draw(Random(seed), Difficulty(max(kind.min_rank, difficulty.rank), difficulty.largest_dim))
+    question = kind.generate(Random(seed), Difficulty(max(kind.min_rank, difficulty.rank), difficulty.largest_dim))
     return Exercise(kind, level, Task(question, puzzle=kind.puzzle))
 
 
 def _register_kind(
     name: str, topic: str, first_level: int, rule: Rule, *, min_rank: int = 2
-) -> Callable[[DrawFunction], DrawFunction]:
+) -> Callable[[ExerciseGenerator], ExerciseGenerator]:
     """Return a decorator that registers a function as a kind of exercise.
 
     The kind is added to `KINDS`. `rule` must apply to every command line that the function generates.
     """
 
-    def register(draw: DrawFunction) -> DrawFunction:
-        KINDS[name] = ExerciseKind(name, topic, first_level, rule, min_rank, draw)
-        return draw
+    def register(generate: ExerciseGenerator) -> ExerciseGenerator:
+        KINDS[name] = ExerciseKind(name, topic, first_level, rule, min_rank, generate)
+        return generate
 
     return register
 
 
-def _draw_shape(random: Random, difficulty: Difficulty) -> list[int]:
+def _random_shape(random: Random, difficulty: Difficulty) -> list[int]:
     return random.sample(range(2, difficulty.largest_dim + 1), difficulty.rank)
 
 
@@ -250,196 +250,203 @@ def _split_random_axis(random: Random, shape: IntegerShape) -> list[int]:
     return [*shape[:axis], factor, shape[axis] // factor, *shape[axis + 1 :]]
 
 
-def _draw_nondivisor(random: Random, shape: IntegerShape, difficulty: Difficulty) -> int:
+def _random_nondivisor(random: Random, shape: IntegerShape, difficulty: Difficulty) -> int:
     """Return a random small integer that does not divide the element count of a shape."""
     return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: difficulty.largest_dim])
 
 
-def _draw_permutation(random: Random, rank: int, accept: Callable[[list[int]], bool]) -> list[int]:
+def _random_permutation(random: Random, rank: int, accept: Callable[[list[int]], bool]) -> list[int]:
     """Return a random permutation for which `accept` returns true."""
     while not accept(perm := random.sample(range(rank), rank)):
         pass
     return perm
 
 
-def _draw_cyclic_permutation(random: Random, rank: int) -> list[int]:
+def _random_cyclic_permutation(random: Random, rank: int) -> list[int]:
     """Return a random permutation that is not its own inverse."""
-    return _draw_permutation(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
+    return _random_permutation(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
 
 
 @_register_kind("copied", "zero", 1, rules.COPIED_ZERO)
-def draw_copied_dims(random: Random, difficulty: Difficulty) -> str:
+def generate_copied_dims(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape that copies dims with 0 and splits the last dim."""
-    shape = [*_draw_shape(random, difficulty), 2 * random.randint(2, difficulty.largest_dim)]
+    shape = [*_random_shape(random, difficulty), 2 * random.randint(2, difficulty.largest_dim)]
     copied_axis = random.randrange(difficulty.rank)
     target = [0 if axis == copied_axis or random.random() < 0.3 else dim for axis, dim in enumerate(shape[:-1])]
     return _format_line(RESHAPE, shape, [*target, 2, shape[-1] // 2])
 
 
 @_register_kind("from-the-left", "zero", 1, rules.COPIED_ZERO, min_rank=3)
-def draw_copies_after_inferred_dim(random: Random, difficulty: Difficulty) -> str:
+def generate_copies_after_inferred_dim(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape to a lower rank, with a -1 before zeros that copy dims."""
     return _format_line(
-        RESHAPE, shape := _draw_shape(random, difficulty), [-1, *[0] * random.randint(1, len(shape) - 2)]
+        RESHAPE, shape := _random_shape(random, difficulty), [-1, *[0] * random.randint(1, len(shape) - 2)]
     )
 
 
 @_register_kind("out-of-range", "zero", 2, rules.ZERO_OUT_OF_RANGE)
-def draw_copy_out_of_range(random: Random, difficulty: Difficulty) -> str:
+def generate_copy_out_of_range(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape with a 0 at an index that the input does not have."""
-    return _format_line(RESHAPE, shape := _draw_shape(random, difficulty), [*random.sample(shape, difficulty.rank), 0])
+    return _format_line(
+        RESHAPE, shape := _random_shape(random, difficulty), [*random.sample(shape, difficulty.rank), 0]
+    )
 
 
 @_register_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, min_rank=3)
-def draw_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
+def generate_copy_of_wrong_dim(random: Random, difficulty: Difficulty) -> str:
     """Generate an invalid reshape with a 0 that seems to copy the preceding dim.
 
     If the 0 copied that dim, the reshape would swap two dims.
     """
-    shape = _draw_shape(random, difficulty)
+    shape = _random_shape(random, difficulty)
     axis = random.randrange(len(shape) - 1)
     return _format_line(RESHAPE, shape, [*shape[:axis], shape[axis + 1], 0, *shape[axis + 2 :]])
 
 
 @_register_kind("literal", "zero", 3, rules.LITERAL_ZERO)
-def draw_literal_zero(random: Random, difficulty: Difficulty) -> str:
+def generate_literal_zero(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape of an empty tensor in which 0 is a size."""
     return _format_line(
-        RESHAPE, shape := [0, *_draw_shape(random, difficulty)], random.sample(shape, len(shape)), "--allowzero"
+        RESHAPE, shape := [0, *_random_shape(random, difficulty)], random.sample(shape, len(shape)), "--allowzero"
     )
 
 
 @_register_kind("literal-beside-infer", "zero", 4, rules.ZERO_BESIDE_INFER)
-def draw_literal_zero_with_inferred_dim(random: Random, difficulty: Difficulty) -> str:
+def generate_literal_zero_with_inferred_dim(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape of an empty tensor with -1, in which 0 is a size."""
-    shape = [0, *_draw_shape(random, difficulty)]
+    shape = [0, *_random_shape(random, difficulty)]
     return _format_line(RESHAPE, shape, random.sample([0, -1, *shape[1:-1]], difficulty.rank + 1), "--allowzero")
 
 
 @_register_kind("inferred", "infer", 1, rules.INFERRED, min_rank=3)
-def draw_inferred_dim(random: Random, difficulty: Difficulty) -> str:
+def generate_inferred_dim(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape with one -1."""
-    target = _split_random_axis(random, shape := _draw_shape(random, difficulty))
+    target = _split_random_axis(random, shape := _random_shape(random, difficulty))
     target[random.randrange(len(target))] = -1
     return _format_line(RESHAPE, shape, target)
 
 
 @_register_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
-def draw_indivisible_reshape(random: Random, difficulty: Difficulty) -> str:
+def generate_indivisible_reshape(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape whose -1 has no integer solution."""
     return _format_line(
         RESHAPE,
-        shape := _draw_shape(random, difficulty),
-        random.sample([_draw_nondivisor(random, shape, difficulty), -1], 2),
+        shape := _random_shape(random, difficulty),
+        random.sample([_random_nondivisor(random, shape, difficulty), -1], 2),
     )
 
 
 @_register_kind("two-holes", "infer", 2, rules.TWO_INFERS)
-def draw_two_inferred_dims(random: Random, difficulty: Difficulty) -> str:
+def generate_two_inferred_dims(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape with two -1."""
     return _format_line(
-        RESHAPE, shape := _draw_shape(random, difficulty), random.sample([-1, -1, random.choice(shape)], 3)
+        RESHAPE, shape := _random_shape(random, difficulty), random.sample([-1, -1, random.choice(shape)], 3)
     )
 
 
 @_register_kind("beside-copies", "infer", 2, rules.INFERRED, min_rank=3)
-def draw_inferred_dim_with_copies(random: Random, difficulty: Difficulty) -> str:
+def generate_inferred_dim_with_copies(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape with a -1, and a 0 that copies a dim."""
-    shape = _draw_shape(random, difficulty)
+    shape = _random_shape(random, difficulty)
     copied_axis = random.randrange(len(shape) - 1)
     target: list[int] = [0 if axis == copied_axis else dim for axis, dim in enumerate(shape[:-2])]
     return _format_line(RESHAPE, shape, [*target, 0, -1] if copied_axis == len(shape) - 2 else [*target, -1])
 
 
 @_register_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
-def draw_entry_below_minus_one(random: Random, difficulty: Difficulty) -> str:
+def generate_entry_below_minus_one(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape with an invalid size below -1."""
-    return _format_line(RESHAPE, shape := _draw_shape(random, difficulty), [-random.randint(2, 4), *shape[1:]])
+    return _format_line(RESHAPE, shape := _random_shape(random, difficulty), [-random.randint(2, 4), *shape[1:]])
 
 
 @_register_kind("with-names", "infer", 4, rules.INFERRED, min_rank=3)
-def draw_inferred_dim_with_names(random: Random, difficulty: Difficulty) -> str:
+def generate_inferred_dim_with_names(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape with a -1 and a symbolic batch size."""
-    first, *rest = _draw_shape(random, difficulty)
+    first, *rest = _random_shape(random, difficulty)
     known = random.choice(rest)
     target: list[int] = random.choice([[0, -1], [0, -1, known], [-1, first * known], [-1, known]])
     return _format_line(RESHAPE, ["N", first, *rest], target)
 
 
 @_register_kind("of-nothing", "infer", 4, rules.ZERO_VOLUME_INFER)
-def draw_inferred_dim_with_copied_zero(random: Random, difficulty: Difficulty) -> str:
+def generate_inferred_dim_with_copied_zero(random: Random, difficulty: Difficulty) -> str:
     """Generate a reshape of an empty tensor with a -1, and a 0 that copies a 0."""
-    return _format_line(RESHAPE, [0, *_draw_shape(random, difficulty)], [0, -1])
+    return _format_line(RESHAPE, [0, *_random_shape(random, difficulty)], [0, -1])
 
 
 @_register_kind("swapped", "perm", 1, TAKEN_AXIS)
-def draw_axis_swap(random: Random, difficulty: Difficulty) -> str:
+def generate_axis_swap(random: Random, difficulty: Difficulty) -> str:
     """Generate a transpose that swaps two axes."""
     one, other = random.sample(range(difficulty.rank), 2)
     perm = [*range(difficulty.rank)]
     perm[one], perm[other] = other, one
-    return _format_line(TRANSPOSE, _draw_shape(random, difficulty), perm)
+    return _format_line(TRANSPOSE, _random_shape(random, difficulty), perm)
 
 
 @_register_kind("cycled", "perm", 1, TAKEN_AXIS, min_rank=3)
-def draw_cyclic_transpose(random: Random, difficulty: Difficulty) -> str:
+def generate_cyclic_transpose(random: Random, difficulty: Difficulty) -> str:
     """Generate a transpose whose permutation is not its own inverse."""
-    return _format_line(TRANSPOSE, _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank))
+    return _format_line(
+        TRANSPOSE, _random_shape(random, difficulty), _random_cyclic_permutation(random, difficulty.rank)
+    )
 
 
 @_register_kind("no-permutation", "perm", 2, rules.NOT_A_PERMUTATION, min_rank=3)
-def draw_invalid_permutation(random: Random, difficulty: Difficulty) -> str:
+def generate_invalid_permutation(random: Random, difficulty: Difficulty) -> str:
     """Generate a transpose with a repeated or a missing axis."""
-    perm = _draw_cyclic_permutation(random, difficulty.rank)
-    return _format_line(TRANSPOSE, _draw_shape(random, difficulty), random.choice([[*perm[:-1], perm[0]], perm[:-1]]))
+    perm = _random_cyclic_permutation(random, difficulty.rank)
+    return _format_line(TRANSPOSE, _random_shape(random, difficulty), random.choice([[*perm[:-1], perm[0]], perm[:-1]]))
 
 
 @_register_kind("negative", "perm", 3, TAKEN_AXIS, min_rank=3)
-def draw_transpose_with_negative_axis(random: Random, difficulty: Difficulty) -> str:
+def generate_transpose_with_negative_axis(random: Random, difficulty: Difficulty) -> str:
     """Generate a transpose with a negative axis, in NumPy or PyTorch."""
-    return f"{draw_onnx_transpose_with_negative_axis(random, difficulty)} --dialect {random.choice(['numpy', 'torch'])}"
+    return f"{generate_onnx_transpose_with_negative_axis(random, difficulty)} --dialect {random.choice(['numpy', 'torch'])}"
 
 
 @_register_kind("negative-in-onnx", "perm", 4, rules.NEGATIVE_AXIS, min_rank=3)
-def draw_onnx_transpose_with_negative_axis(random: Random, difficulty: Difficulty) -> str:
+def generate_onnx_transpose_with_negative_axis(random: Random, difficulty: Difficulty) -> str:
     """Generate a transpose with a negative axis, which ONNX refuses."""
     perm = [
         axis - difficulty.rank if axis == difficulty.rank - 1 else axis
-        for axis in _draw_cyclic_permutation(random, difficulty.rank)
+        for axis in _random_cyclic_permutation(random, difficulty.rank)
     ]
-    return _format_line(TRANSPOSE, _draw_shape(random, difficulty), perm)
+    return _format_line(TRANSPOSE, _random_shape(random, difficulty), perm)
 
 
 @_register_kind("shuffled", SHUFFLE.name, 1, rules.COPIED_ZERO, min_rank=3)
-def draw_shuffle(random: Random, difficulty: Difficulty) -> str:
+def generate_shuffle(random: Random, difficulty: Difficulty) -> str:
     """Generate a TensorRT Shuffle that copies a dim after the first transpose."""
-    shape, perm = _draw_shape(random, difficulty), _draw_permutation(random, difficulty.rank, lambda perm: perm[0] != 0)
+    shape, perm = (
+        _random_shape(random, difficulty),
+        _random_permutation(random, difficulty.rank, lambda perm: perm[0] != 0),
+    )
     return _format_line(SHUFFLE, shape, "--first", perm, "--to", [0, -1])
 
 
 @_register_kind("shuffled-second", SHUFFLE.name, 2, TAKEN_AXIS, min_rank=3)
-def draw_shuffle_with_second_transpose(random: Random, difficulty: Difficulty) -> str:
+def generate_shuffle_with_second_transpose(random: Random, difficulty: Difficulty) -> str:
     """Generate a TensorRT Shuffle with a reshape and the second transpose."""
-    shape = _draw_shape(random, difficulty)
+    shape = _random_shape(random, difficulty)
     return _format_line(SHUFFLE, shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
 
 
 @_register_kind("shuffled-twice", SHUFFLE.name, 3, rules.INFERRED, min_rank=3)
-def draw_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
+def generate_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
     """Generate a TensorRT Shuffle with both transposes and the reshape."""
-    shape, perm = _draw_shape(random, difficulty), _draw_cyclic_permutation(random, difficulty.rank)
+    shape, perm = _random_shape(random, difficulty), _random_cyclic_permutation(random, difficulty.rank)
     second = random.choice([[1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0]])
     target = [0, shape[perm[1]], -1]
     return _format_line(SHUFFLE, shape, "--first", perm, "--to", target, "--second", second)
 
 
 @_register_kind("shuffled-unevenly", SHUFFLE.name, 3, rules.INDIVISIBLE, min_rank=3)
-def draw_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
+def generate_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
     """Generate a TensorRT Shuffle whose -1 has no integer solution."""
-    shape = _draw_shape(random, difficulty)
-    known = _draw_nondivisor(random, shape, difficulty)
+    shape = _random_shape(random, difficulty)
+    known = _random_nondivisor(random, shape, difficulty)
     return _format_line(
-        SHUFFLE, shape, "--first", _draw_cyclic_permutation(random, difficulty.rank), "--to", [known, -1]
+        SHUFFLE, shape, "--first", _random_cyclic_permutation(random, difficulty.rank), "--to", [known, -1]
     )
 
 
@@ -449,32 +456,32 @@ def _replace_some_by_one(random: Random, shape: IntegerShape) -> list[int]:
 
 
 @_register_kind("stretched", BROADCAST.name, 1, rules.STRETCHED)
-def draw_expand_of_ones(random: Random, difficulty: Difficulty) -> str:
+def generate_expand_of_ones(random: Random, difficulty: Difficulty) -> str:
     """Generate an expand of dims of size 1."""
-    return _format_line(EXPAND, _replace_some_by_one(random, shape := _draw_shape(random, difficulty)), shape)
+    return _format_line(EXPAND, _replace_some_by_one(random, shape := _random_shape(random, difficulty)), shape)
 
 
 @_register_kind("new-dims", BROADCAST.name, 1, rules.NEW_DIM, min_rank=3)
-def draw_expand_with_new_dims(random: Random, difficulty: Difficulty) -> str:
+def generate_expand_with_new_dims(random: Random, difficulty: Difficulty) -> str:
     """Generate an expand that adds dims."""
-    return _format_line(EXPAND, _replace_some_by_one(random, (target := _draw_shape(random, difficulty))[1:]), target)
+    return _format_line(EXPAND, _replace_some_by_one(random, (target := _random_shape(random, difficulty))[1:]), target)
 
 
 @_register_kind("no-broadcast", BROADCAST.name, 2, rules.NOT_BROADCASTABLE)
-def draw_refused_expand(random: Random, difficulty: Difficulty) -> str:
+def generate_refused_expand(random: Random, difficulty: Difficulty) -> str:
     """Generate an expand to a size that is incompatible with the input dim."""
-    target = _draw_shape(random, difficulty)
+    target = _random_shape(random, difficulty)
     axis = random.randrange(len(target))
     return _format_line(EXPAND, [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
 
 
 @_register_kind("both-ways", BROADCAST.name, 2, rules.STRETCHED, min_rank=3)
-def draw_two_way_expand(random: Random, difficulty: Difficulty) -> str:
+def generate_two_way_expand(random: Random, difficulty: Difficulty) -> str:
     """Generate an ONNX expand with a dim of 1 in both the input and the target.
 
     In ONNX, an expand broadcasts both shapes.
     """
-    shape = _draw_shape(random, difficulty)
+    shape = _random_shape(random, difficulty)
     stretched_axis = random.randrange(len(shape))
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
     target = [dim if axis == stretched_axis else 1 for axis, dim in enumerate(shape)]
@@ -482,18 +489,18 @@ def draw_two_way_expand(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("one-way", BROADCAST.name, 3, rules.NOT_BROADCASTABLE)
-def draw_one_way_expand(random: Random, difficulty: Difficulty) -> str:
+def generate_one_way_expand(random: Random, difficulty: Difficulty) -> str:
     """Generate an invalid expand to size 1 from a larger dim, in PyTorch or NumPy."""
-    shape = _draw_shape(random, difficulty)
+    shape = _random_shape(random, difficulty)
     return _format_line(
         EXPAND, shape, _replace_some_by_one(random, shape), "--dialect", random.choice(["torch", "numpy"])
     )
 
 
 @_register_kind("kept-by-minus-one", BROADCAST.name, 3, rules.KEPT_DIM, min_rank=3)
-def draw_expand_with_minus_one(random: Random, difficulty: Difficulty) -> str:
+def generate_expand_with_minus_one(random: Random, difficulty: Difficulty) -> str:
     """Generate a PyTorch expand with a -1, which keeps the input dim."""
-    target = _draw_shape(random, difficulty)
+    target = _random_shape(random, difficulty)
     input_shape = _replace_some_by_one(random, target)
     kept_axis = next(axis for axis, dim in enumerate(input_shape) if dim != 1)
     requested = [-1 if axis == kept_axis else dim for axis, dim in enumerate(target)]
@@ -501,38 +508,38 @@ def draw_expand_with_minus_one(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("negative-size", BROADCAST.name, 4, rules.NEGATIVE_SIZE)
-def draw_expand_with_negative_size(random: Random, difficulty: Difficulty) -> str:
+def generate_expand_with_negative_size(random: Random, difficulty: Difficulty) -> str:
     """Generate an ONNX expand with a -1, which ONNX refuses."""
-    shape = _draw_shape(random, difficulty)
+    shape = _random_shape(random, difficulty)
     return _format_line(EXPAND, [1, *shape[1:]], [shape[0], *[-1] * (difficulty.rank - 1)])
 
 
 @_register_kind("aligned", "operands", 1, ALIGNED)
-def draw_broadcast(random: Random, difficulty: Difficulty) -> str:
+def generate_broadcast(random: Random, difficulty: Difficulty) -> str:
     """Generate a broadcast of operands that have dims of 1 on different axes."""
-    stretched_axis, shape = random.randrange(1, difficulty.rank), _draw_shape(random, difficulty)
+    stretched_axis, shape = random.randrange(1, difficulty.rank), _random_shape(random, difficulty)
     input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
     other = [dim if axis == stretched_axis else random.choice([1, dim]) for axis, dim in enumerate(shape)]
     return _format_line(BROADCAST, input_shape, other[random.randint(0, stretched_axis) :])
 
 
 @_register_kind("product", "operands", 1, CONTRACTED)
-def draw_matmul(random: Random, difficulty: Difficulty) -> str:
+def generate_matmul(random: Random, difficulty: Difficulty) -> str:
     """Generate the product of a stack of matrices and a single matrix."""
-    *front, inner = _draw_shape(random, difficulty)
+    *front, inner = _random_shape(random, difficulty)
     return _format_line(MATMUL, [*front, inner], [inner, random.randint(2, difficulty.largest_dim)])
 
 
 @_register_kind("end-to-end", "operands", 1, END_TO_END)
-def draw_concat(random: Random, difficulty: Difficulty) -> str:
+def generate_concat(random: Random, difficulty: Difficulty) -> str:
     """Generate a concatenation of operands that differ only along its axis."""
-    shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
+    shape, axis = _random_shape(random, difficulty), random.randrange(difficulty.rank)
     other = [*shape[:axis], random.randint(2, difficulty.largest_dim), *shape[axis + 1 :]]
     return _format_line(CONCAT, shape, other, "--axis", axis)
 
 
 @_register_kind("summed", "operands", 2, SUMMED)
-def draw_einsum(random: Random, difficulty: Difficulty) -> str:
+def generate_einsum(random: Random, difficulty: Difficulty) -> str:
     """Generate an einsum of two operands that share labels."""
     pattern = random.choice(["ij,jk->ik", "ij,kj->ki", "bij,bjk->bik", "bij,bij->b", "bhqd,bhkd->bhqk"])
     sizes = dict(
@@ -543,27 +550,27 @@ def draw_einsum(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("not-aligned", "operands", 2, rules.NOT_BROADCASTABLE)
-def draw_refused_broadcast(random: Random, difficulty: Difficulty) -> str:
+def generate_refused_broadcast(random: Random, difficulty: Difficulty) -> str:
     """Generate a broadcast that would be valid only for left-aligned shapes."""
-    return _format_line(BROADCAST, shape := _draw_shape(random, difficulty), shape[:-1])
+    return _format_line(BROADCAST, shape := _random_shape(random, difficulty), shape[:-1])
 
 
 @_register_kind("transposed-weight", "operands", 2, INNER_DIFFERS)
-def draw_matmul_with_transposed_weight(random: Random, difficulty: Difficulty) -> str:
+def generate_matmul_with_transposed_weight(random: Random, difficulty: Difficulty) -> str:
     """Generate an invalid matrix product, whose second operand is transposed."""
-    *_, rows, inner = shape = _draw_shape(random, difficulty)
+    *_, rows, inner = shape = _random_shape(random, difficulty)
     return _format_line(MATMUL, shape, [rows, inner])
 
 
 @_register_kind("differing", "operands", 2, DIMS_DIFFER)
-def draw_refused_concat(random: Random, difficulty: Difficulty) -> str:
+def generate_refused_concat(random: Random, difficulty: Difficulty) -> str:
     """Generate an invalid concatenation of operands that differ along another axis."""
-    shape, axis = _draw_shape(random, difficulty), random.randrange(difficulty.rank)
+    shape, axis = _random_shape(random, difficulty), random.randrange(difficulty.rank)
     return _format_line(CONCAT, shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
 
 
 @_register_kind("stacked-matrices", "operands", 3, FROM_OPERAND)
-def draw_matmul_of_stacks(random: Random, difficulty: Difficulty) -> str:
+def generate_matmul_of_stacks(random: Random, difficulty: Difficulty) -> str:
     """Generate a product of two stacks of matrices whose batch dims broadcast."""
     rows, inner, columns, count = random.sample(range(2, difficulty.largest_dim), 4)
     stacks = random.choice([([count, 1], [count]), ([1], [count]), ([count], [])])
@@ -571,7 +578,7 @@ def draw_matmul_of_stacks(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("windows", "operands", 3, WINDOW_SLIDE, min_rank=4)
-def draw_pool(random: Random, difficulty: Difficulty) -> str:
+def generate_pool(random: Random, difficulty: Difficulty) -> str:
     """Generate a pool with or without padding."""
     kernel, stride = random.choice([(2, 2), (3, 1), (3, 2), (4, 2), (5, 3)])
     shape = [
@@ -582,7 +589,7 @@ def draw_pool(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("filters", "operands", 3, WINDOW_SLIDE, min_rank=4)
-def draw_convolution(random: Random, difficulty: Difficulty) -> str:
+def generate_convolution(random: Random, difficulty: Difficulty) -> str:
     """Generate a convolution without groups."""
     kernel, stride = random.choice([(1, 1), (3, 1), (3, 2), (5, 2)])
     batch, channels, filters = random.sample(range(2, difficulty.largest_dim), 3)
@@ -591,7 +598,7 @@ def draw_convolution(random: Random, difficulty: Difficulty) -> str:
 
 
 @_register_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, min_rank=4)
-def draw_pool_with_large_window(random: Random, difficulty: Difficulty) -> str:
+def generate_pool_with_large_window(random: Random, difficulty: Difficulty) -> str:
     """Generate a pool with a dilated window that exceeds every spatial axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, difficulty.largest_dim), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
@@ -624,29 +631,31 @@ class Drill:
         """
         self._kinds = {kind.name: kind for kind in select_kinds(topics)}
         self._cards = {name: card for name, card in restore_cards(boxes).items() if name in self._kinds}
-        self._draw_counts = dict.fromkeys(self._kinds, 0)
-        self._forms = {name: Counter[str]() for name in self._kinds}
+        self._exercise_counts = dict.fromkeys(self._kinds, 0)
+        self._template_counts = {name: Counter[str]() for name in self._kinds}
         self._seed = seed
         self._history = DrillHistory()
         self._misses = Counter[str]()
         """The number of wrong answers to each kind since its last right answer."""
         self.answered = self.right = self.streak = 0
-        self.exercise = self._draw_next()
+        self.exercise = self._generate_next()
 
-    def _draw_next(self) -> Exercise:
+    def _generate_next(self) -> Exercise:
         kind = self._kinds[next_kind_name(self._kinds, self._cards, self.answered, self._history)]
         card, reviews = self._cards.get(kind.name), self._history.reviews
         topics = (*self._history.topics, kind.topic)
         self._history = replace(self._history, topics=topics, reviews=0 if card is None else reviews + 1)
-        self._draw_counts[kind.name] += 1
+        self._exercise_counts[kind.name] += 1
         level = kind.first_level + (card.box if card else 0) - (self._misses[kind.name] > 1)
-        seed = f"{self._seed}/{kind.name}/{self._draw_counts[kind.name]}"
-        drawn, forms = draw_exercise(kind, level, seed), self._forms[kind.name]
-        if forms[drawn.task.template] >= MAX_EQUAL_FORMS:
-            others = (draw_exercise(kind, level + number // 10, f"{seed}/{number}") for number in range(MAX_REDRAWS))
-            drawn = min((drawn, *others), key=lambda candidate: forms[candidate.task.template])
-        forms[drawn.task.template] += 1
-        return drawn
+        seed = f"{self._seed}/{kind.name}/{self._exercise_counts[kind.name]}"
+        exercise, counts = generate_exercise(kind, level, seed), self._template_counts[kind.name]
+        if counts[exercise.task.template] >= MAX_EQUAL_TEMPLATES:
+            others = (
+                generate_exercise(kind, level + number // 10, f"{seed}/{number}") for number in range(MAX_ALTERNATIVES)
+            )
+            exercise = min((exercise, *others), key=lambda candidate: counts[candidate.task.template])
+        counts[exercise.task.template] += 1
+        return exercise
 
     def record_answer(self, *, right: bool) -> int:
         """Record an answer, and generate the next exercise.
@@ -665,7 +674,7 @@ class Drill:
         self.answered += 1
         self.right += right
         self.streak = self.streak + 1 if right else 0
-        self.exercise = self._draw_next()
+        self.exercise = self._generate_next()
         return card.box
 
     def __str__(self) -> str:
@@ -699,7 +708,7 @@ def judge_answer(exercise: Exercise, typed: str) -> Judgement:
     return Judgement(False, mistake.sentence if mistake else "", solution)
 
 
-def draw_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
+def generate_exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
     """Yield exercises on alternating topics.
 
     The exercises on each topic are those of a drill in which every answer is right. Raises `ShapeError` (usage) for an
@@ -903,5 +912,5 @@ def _render_svg(question: str, answer: Trace | Chain | None) -> str:
 
 FORMATTERS: Mapping[str, Callable[[Worksheet], str]] = {"text": worksheet_text, "html": worksheet_html}
 """The functions that format a worksheet, by format."""
-FORMAT_OF_SUFFIX = {".txt": "text", ".html": "html", ".htm": "html"}
+FORMATS_BY_SUFFIX = {".txt": "text", ".html": "html", ".htm": "html"}
 """The format of a worksheet file, by the suffix of its name."""

@@ -57,7 +57,7 @@ FOLLOW_EACH_HINT = "go stage by stage: a transpose permutes the index, a reshape
 """The hint for following an element through a chain of both reshapes and transposes."""
 NAME_PATTERN = re.compile(r"[^\W\d]\w*|\?")
 """The pattern of a symbolic size, or of the `?` for an unknown size."""
-RULE_OF_KIND = {
+RULES_BY_STAGE_KIND = {
     StageKind.PERMUTE: TAKEN_AXIS,
     StageKind.EXPAND: STRETCHED,
     StageKind.BROADCAST: ALIGNED,
@@ -126,12 +126,12 @@ class Task(Record):
         return f"Predict {f'the shape after {self.stage}' if self.stage else 'the output shape'}, or error:"
 
     @property
-    def rules(self) -> str:
+    def dialect_phrase(self) -> str:
         """The dialect of the task as a phrase.
 
         It is empty if the answer depends on no rule of a dialect.
 
-        >>> Task("reshape 2,3,4 0,-1").rules, Task("reshape 2,3 3,2", follow="0,1").rules
+        >>> Task("reshape 2,3,4 0,-1").dialect_phrase, Task("reshape 2,3 3,2", follow="0,1").dialect_phrase
         (' by ONNX rules', '')
         """
         has_dialect = "-d " in self.question or "--dialect" in self.question
@@ -414,8 +414,8 @@ def _stage_hints(stage: Stage) -> tuple[str, ...]:
     in both cases, so that they do not reveal a refusal.
     """
     rules = [step.rule for step in stage.steps if step.rule != GIVEN_DIM][: 1 if stage.is_finished else None]
-    if not rules and stage.kind in RULE_OF_KIND:
-        rules = [RULE_OF_KIND[stage.kind]]
+    if not rules and stage.kind in RULES_BY_STAGE_KIND:
+        rules = [RULES_BY_STAGE_KIND[stage.kind]]
     if not rules:
         rules = [rule for code, rule in ((INFER_CODE, INFERRED), (COPY_CODE, COPIED_ZERO)) if code in stage.requested]
     rule = rules[-1] if rules else REGROUPED

@@ -230,7 +230,7 @@ class TaskPane(Vertical):
         task = self.current_task
         self._idle_prompt = prompt = prompt or self._idle_prompt
         if task is not None:
-            rules = task.rules if self.app.size.width >= MIN_RULES_WIDTH else ""
+            rules = task.dialect_phrase if self.app.size.width >= MIN_RULES_WIDTH else ""
             line = task.text if task.puzzle else f"$ shapecalc {task.question}"
             prompt = f"{line}\n{task.prompt.replace(OR_ERROR, f'{rules}{OR_ERROR}')}"
         self.query_one("#asked", Static).update(prompt)

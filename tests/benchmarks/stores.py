@@ -23,7 +23,7 @@ import numpy as np
 import zarr
 
 from shapecalc.engine.stores.jobs import plan_job, run_job
-from shapecalc.engine.stores.regions import iter_grid
+from shapecalc.engine.stores.regions import iter_grid_cells
 from shapecalc.engine.stores.store_io import open_store, run_codec_loop
 from shapecalc.engine.stores.workers import open_cluster
 from shapecalc.reading.commands import parse_chain
@@ -53,7 +53,7 @@ def plain_copy(client, source, target, chunks, codec):
     array = zarr.open_array(str(source), mode="r")
     options = {"shape": array.shape, "dtype": array.dtype, "chunks": chunks, "compressors": CODECS[codec]}
     zarr.create_array(str(target), overwrite=True, **options)
-    boxes = list(iter_grid(array.shape, (min(array.shape[0], 4 * chunks[0]), *chunks[1:])))
+    boxes = list(iter_grid_cells(array.shape, (min(array.shape[0], 4 * chunks[0]), *chunks[1:])))
     client.gather(client.map(partial(copy_box, str(source), str(target)), boxes, pure=False))
 
 
@@ -72,7 +72,7 @@ def recode_box(source, box):
 
 def recode_all(client, source):
     """Decode and encode each chunk of a store."""
-    boxes = list(iter_grid(zarr.open_array(str(source), mode="r").shape, CHUNKS))
+    boxes = list(iter_grid_cells(zarr.open_array(str(source), mode="r").shape, CHUNKS))
     client.gather(client.map(partial(recode_box, str(source)), boxes, pure=False))
 
 

@@ -288,7 +288,7 @@ def test_cluster_stalled_worker_is_reported_once(monkeypatch):
 
 def test_cluster_names_a_silent_scheduler(small, tmp_path, shapecalc, monkeypatch):
     words = ("transpose", str(small), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--cluster")
-    monkeypatch.setattr("shapecalc.engine.stores.workers.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("shapecalc.engine.stores.workers.CONNECT_TIMEOUT_SECONDS", 0.5)
     for address, message in (("tls", "Dask's configuration names no certificates"), ("tcp", "tcp://127.0.0.1:9")):
         refused = shapecalc(*words, f"{address}://127.0.0.1:9")
         assert (refused.code, refused.err.count("\n"), message in refused.err) == (4, 1, True)

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import pytest
 
 from shapecalc.teaching import TOPICS
-from shapecalc.teaching.exercises import Worksheet, draw_exercises, worksheet_html
+from shapecalc.teaching.exercises import Worksheet, generate_exercises, worksheet_html
 from shapecalc.teaching.judging import correct_prediction, prediction_text
 from tests.cli.conftest import ROOT, command, environment
 
@@ -29,8 +29,8 @@ def test_worksheet_answers_are_right(topic, shapecalc):
     printed_questions = re.findall(r"^ *\d+\. (.*)", questions, re.M)
     printed_answers = re.findall(r"^ *\d+\. (.*?)(?:: .*\[[\w-]+\])?$", answers, re.M)
     if topic != "build":
-        assert printed_questions == [exercise.task.question for exercise in draw_exercises(topic, "x", 12)]
-        expected = [correct_prediction(exercise.task) for exercise in draw_exercises(topic, "x", 12)]
+        assert printed_questions == [exercise.task.question for exercise in generate_exercises(topic, "x", 12)]
+        expected = [correct_prediction(exercise.task) for exercise in generate_exercises(topic, "x", 12)]
         assert printed_answers == list(map(prediction_text, expected))
     plain = shapecalc(*words).out
     assert "Answers" not in plain
@@ -42,7 +42,7 @@ def test_worksheet_answers_are_right(topic, shapecalc):
 
 @pytest.mark.parametrize("topic", [topic for topic in TOPICS if topic != "all"])
 def test_worksheet_limits_requests_differing_only_in_sizes(topic):
-    counts = Counter((exercise.kind.name, exercise.task.template) for exercise in draw_exercises(topic, "a", 20))
+    counts = Counter((exercise.kind.name, exercise.task.template) for exercise in generate_exercises(topic, "a", 20))
     assert max(counts.values()) <= 2
 
 
@@ -86,7 +86,7 @@ def test_worksheet_page_is_self_contained(shapecalc):
     assert (parser.open, parser.tags.count("li"), parser.tags.count("svg")) == ([], 18, 9)
     assert "[      ]" in parser.text
     assert "dark" not in page
-    assert all(exercise.task.question in parser.text for exercise in draw_exercises("all", "a", 9))
+    assert all(exercise.task.question in parser.text for exercise in generate_exercises("all", "a", 9))
     assert not re.search(r"https?:(?!//www.w3.org/2000/svg)|src=|<script", page)
 
 

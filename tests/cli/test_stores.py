@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from shapecalc.engine.stores import workers
-from shapecalc.engine.stores.regions import region_at
+from shapecalc.engine.stores.regions import grid_cell_at
 from tests.cli.conftest import command, environment, run_program
 
 WORDS = ("shuffle", "x.zarr", "--first", "2,0,1", "--to", "0,-1", "-o", "y.zarr")
@@ -147,7 +147,7 @@ def test_store_killed_run_resumes_finished_chunks(large, shapecalc):
     times = {path.relative_to(part / "0.array.zarr"): path.stat().st_mtime_ns for path in part.rglob("c/*/*/*")}
     assert shapecalc(*words, "--resume").code == 0
     steps = plan["passes"][0]["task"]
-    boxes = [region_at(int(line.split()[1]), (192, 192, 192), steps) for line in done]
+    boxes = [grid_cell_at(int(line.split()[1]), (192, 192, 192), steps) for line in done]
     grids = [[range(start // 32, stop // 32) for start, stop in box] for box in boxes]
     kept = [Path("c", *map(str, index)) for grid in grids for index in product(*grid)]
     assert len(kept) >= len(done) > 0

@@ -27,7 +27,7 @@ def test_fixes_are_searched_up_to_the_dim_limit(dims, is_searched):
     trace = answered(f"reshape {'1,' * (dims - 3)}24 5,-1")
     assert len(trace.request.dims) == dims
     assert bool(fixing.find_fixes(trace)) is is_searched
-    assert (next(fixing.find_single_fixes(trace, trace.problem), None) is not None) is is_searched
+    assert (next(fixing.find_single_change_fixes(trace, trace.problem), None) is not None) is is_searched
 
 
 def test_fixes_resolve_at_most_as_often_as_allowed(monkeypatch):

@@ -82,7 +82,7 @@ def test_file_slices_and_moves_are_written(tmp_path, stages):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_file_large_arrays_on_every_system(tmp_path, monkeypatch, system, order, forks):
     SYSTEMS[system](monkeypatch)
-    monkeypatch.setattr(execute, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(execute, "MAX_IN_MEMORY_BYTES", 0)
     monkeypatch.setattr(arrays, "READ_BYTES", 100)
     monkeypatch.setattr(processes, "CAN_FORK", forks)
     monkeypatch.delattr(os, "posix_fallocate")
@@ -113,7 +113,7 @@ def test_file_truncated_while_mapped_is_reported(tmp_path, monkeypatch, forks, c
 
         return cut
 
-    monkeypatch.setattr(execute, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(execute, "MAX_IN_MEMORY_BYTES", 0)
     monkeypatch.setattr(processes, "CAN_FORK", forks)
     for name in cut_before:
         monkeypatch.setattr(execute, name, cutting(getattr(execute, name)))
@@ -149,7 +149,7 @@ def test_file_worker_failure_is_reported(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         processes.run_in_child(work, results.append)
     assert results == [1]
-    monkeypatch.setattr(execute, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(execute, "MAX_IN_MEMORY_BYTES", 0)
     monkeypatch.setattr(execute, "_fill_output", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(FileError, match="the copy was ended by SIGKILL"):
         run_to_file(sc.transpose((6, 6)), np.ones((6, 6)), tmp_path)

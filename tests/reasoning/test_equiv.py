@@ -19,7 +19,7 @@ from shapecalc.core.moves import ravel
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import parse_dims, shape_text
 from shapecalc.reading.commands import stage_line
-from shapecalc.reasoning.equiv import EquivalenceVerdict, _ChainPair, check_equivalence
+from shapecalc.reasoning.equiv import EquivalenceVerdict, _EquivalenceCheck, check_equivalence
 from tests.cases import rows
 from tests.core.drawing import draw_chain, draw_factors
 from tests.numpy_moves import positions_of
@@ -138,7 +138,7 @@ def test_equiv_never_calls_different_chains_same(chain_pair, data):
 def test_equiv_strided_view_at_sizes_reads_numpys_elements(chain, choices):
     shape, texts = chain
     answer = answer_or_none(shape, texts)
-    strided = answer and _ChainPair(answer, answer)._make_strided_chains()
+    strided = answer and _EquivalenceCheck(answer, answer)._make_strided_chains()
     for sizes in choices if strided else ():
         expected = positions_at(answer, sizes)
         found = strided[0].evaluate_view(sizes_with_results(answer.results, sizes))

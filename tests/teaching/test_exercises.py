@@ -22,8 +22,8 @@ from shapecalc.teaching.exercises import (
     KINDS,
     REVIEW_INTERVALS,
     Drill,
-    draw_exercise,
-    draw_exercises,
+    generate_exercise,
+    generate_exercises,
     judge_answer,
     load_puzzles,
     make_worksheet,
@@ -60,7 +60,7 @@ def rules_of_answer(answer):
 def test_exercise_rule_acts_in_every_draw(kind, seeds):
     for level in range(1, len(DIFFICULTIES) + 1):
         for seed in seeds:
-            exercise = draw_exercise(kind, level, seed)
+            exercise = generate_exercise(kind, level, seed)
             answer = resolve_command_line(exercise.task.question)
             assert kind.rule in rules_of_answer(answer), exercise.task.question
             assert answer.problem is None or answer.problem.rule == kind.rule, exercise.task.question
@@ -69,7 +69,7 @@ def test_exercise_rule_acts_in_every_draw(kind, seeds):
 @pytest.mark.parametrize("topic", RULES_OF_TOPICS)
 def test_exercise_topics_have_exactly_their_rules(topic):
     assert {kind.rule for kind in select_kinds(topic)} == RULES_OF_TOPICS[topic]
-    exercises = draw_exercises(topic, "x", 3 * len(select_kinds(topic)))
+    exercises = generate_exercises(topic, "x", 3 * len(select_kinds(topic)))
     assert {exercise.kind.rule for exercise in exercises} == RULES_OF_TOPICS[topic]
 
 
@@ -102,7 +102,7 @@ def test_exercise_levels_rise():
     )
     means = [
         sum(
-            prod(resolve_command_line(draw_exercise(KINDS["swapped"], level, seed).task.question).input)
+            prod(resolve_command_line(generate_exercise(KINDS["swapped"], level, seed).task.question).input)
             for seed in SEEDS
         )
         for level in range(1, len(DIFFICULTIES) + 1)
@@ -112,15 +112,15 @@ def test_exercise_levels_rise():
 
 @each_kind
 def test_exercise_seed_is_reproducible(kind):
-    questions = [draw_exercise(kind, 5, seed).task.question for seed in SEEDS]
-    assert questions == [draw_exercise(kind, 5, seed).task.question for seed in SEEDS]
+    questions = [generate_exercise(kind, 5, seed).task.question for seed in SEEDS]
+    assert questions == [generate_exercise(kind, 5, seed).task.question for seed in SEEDS]
     assert len({*questions}) > len(SEEDS) // 4
 
 
 @each_kind
 def test_exercise_hints_do_not_reveal_the_answer(kind):
     for seed in SEEDS[:8]:
-        task = draw_exercise(kind, 3, seed).task
+        task = generate_exercise(kind, 3, seed).task
         right = prediction_text(correct_prediction(task))
         hints, picture = (
             graded_hints(task, resolve_command_line(task.question)),
@@ -135,7 +135,7 @@ def test_exercise_hints_do_not_reveal_the_answer(kind):
 @each_kind
 def test_exercise_judges_right_and_wrong_answers(kind):
     for seed in SEEDS[:8]:
-        exercise = draw_exercise(kind, 2, seed)
+        exercise = generate_exercise(kind, 2, seed)
         right = prediction_text(correct_prediction(exercise.task))
         assert judge_answer(exercise, f" {right} ").right
         for typed in ("", "7,7,7", "error" if right != "error" else "2", "2,,"):
@@ -146,7 +146,7 @@ def test_exercise_judges_right_and_wrong_answers(kind):
             assert judgement.lines == [*filter(None, [judgement.feedback, judgement.solution])]
 
 
-PUZZLES = {kind.puzzle: draw_exercise(kind, 1, "x") for kind in load_puzzles()}
+PUZZLES = {kind.puzzle: generate_exercise(kind, 1, "x") for kind in load_puzzles()}
 
 
 @each_row("puzzle", PUZZLES.values())
@@ -169,7 +169,7 @@ def test_puzzle_accepts_any_right_chain(name, typed, feedback):
 
 
 def test_puzzles_follow_each_other_apart_from_predictions():
-    assert [exercise.task.puzzle for exercise in draw_exercises(BUILD, "x", len(PUZZLES))] == [*PUZZLES]
+    assert [exercise.task.puzzle for exercise in generate_exercises(BUILD, "x", len(PUZZLES))] == [*PUZZLES]
     assert len(PUZZLES) == 30
     assert not {exercise.topic for exercise in select_kinds(ALL)} & {BUILD}
 
@@ -184,13 +184,13 @@ def play_drill(drill, count, right):
 
 def test_worksheets_of_one_seed_are_equal():
     one, other = (play_drill(Drill("perm", "monday", boxes), 30, lambda *_: True) for boxes in ({}, {}))
-    assert one == other == [*draw_exercises("perm", "monday", 30)]
+    assert one == other == [*generate_exercises("perm", "monday", 30)]
     assert one != play_drill(Drill("perm", "tuesday"), 30, lambda *_: True)
 
 
 @pytest.mark.parametrize(("topics", "expected"), [(ALL, [*RULES_OF_TOPICS]), ("perm, zero", ["zero", "perm"])])
 def test_exercise_topics_take_turns(topics, expected):
-    assert [exercise.kind.topic for exercise in draw_exercises(topics, "x", 2 * len(expected) + 1)] == [
+    assert [exercise.kind.topic for exercise in generate_exercises(topics, "x", 2 * len(expected) + 1)] == [
         *expected,
         *expected,
         expected[0],
@@ -274,7 +274,9 @@ def test_drill_level_waits_for_a_right_answer_of_the_level_before():
 
 
 def test_worksheet_drawings_ask_which_dim_a_place_fetches_and_hide_the_answer():
-    exercises = [draw_exercise(KINDS[name], 3, "x") for name in ("cycled", "inferred", "indivisible", "no-permutation")]
+    exercises = [
+        generate_exercise(KINDS[name], 3, "x") for name in ("cycled", "inferred", "indivisible", "no-permutation")
+    ]
     html = unescape(worksheet_html(make_worksheet(exercises, "perm infer", "x", with_answers=False)))
     assert "columns: 2" in html
     assert html.count(DRAW_INSTRUCTION) == 1

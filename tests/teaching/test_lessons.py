@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shapecalc.core.text import shape_text
 from shapecalc.reasoning.mistakes import find_mistakes
-from shapecalc.teaching.exercises import KINDS, draw_exercise
+from shapecalc.teaching.exercises import KINDS, generate_exercise
 from shapecalc.teaching.judging import (
     Task,
     correct_prediction,
@@ -199,7 +199,7 @@ def shown_words(lessons):
 
 def prompt_words(kind):
     """Return the ops of exercises of a kind, and `error` if its prompt offers this answer."""
-    tasks = [draw_exercise(kind, level, "monday").task for level in (1, 2, 3)]
+    tasks = [generate_exercise(kind, level, "monday").task for level in (1, 2, 3)]
     return {task.question.split()[0] for task in tasks} | {"error" for task in tasks if "error" in task.prompt}
 
 

@@ -14,7 +14,7 @@ from shapecalc.core.record import replace
 from shapecalc.core.rules import REFUSALS
 from shapecalc.core.text import split_outside_brackets
 from shapecalc.render.stage_layout import stage_layouts
-from shapecalc.teaching.exercises import DIFFICULTIES, KINDS, draw_exercise
+from shapecalc.teaching.exercises import DIFFICULTIES, KINDS, generate_exercise
 from shapecalc.tui import explore_text
 from shapecalc.tui.app import ShapecalcApp, UserFile
 from shapecalc.tui.question import Question, question_from_words
@@ -180,7 +180,7 @@ def test_predict_screen_hides_the_requested_number(kind):
     """Different sizes of hidden dims do not change the screen, and the requested size is not in it."""
     checked = 0
     for level in range(1, len(DIFFICULTIES) + 1):
-        exercise = draw_exercise(kind, level, f"asks/{level}")
+        exercise = generate_exercise(kind, level, f"asks/{level}")
         state = make_state(exercise.task.question)
         while state.is_answer_hidden:
             blank, before = state.current_blank, screen(state)

@@ -36,7 +36,9 @@ async def test_lesson_screen_shows_question_and_field(user, indices):
             lesson, field = load_lessons()[index], user.app.screen.pane.field
             columns = (line.split("││")[-1] for line in user.lines)  # the list of lessons is on the left
             text = " ".join(" ".join(columns).replace("│", " ").split())
-            prompt = lesson.task.prompt.replace(", or error:", f"{lesson.task.rules * (size[0] >= 60)}, or error:")
+            prompt = lesson.task.prompt.replace(
+                ", or error:", f"{lesson.task.dialect_phrase * (size[0] >= 60)}, or error:"
+            )
             assert f"$ shapecalc {lesson.question} {prompt}" in text
             assert field.region.bottom < size[1]
             assert field.has_focus

@@ -31,7 +31,7 @@ class MoveError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class AxisPart:
+class SubAxis:
     """A sub-axis of `size` indices, with a stride along its axis.
 
     The stride is negative if the sub-axis is traversed in reverse.
@@ -43,14 +43,14 @@ class AxisPart:
 
 
 @dataclass(frozen=True, slots=True)
-class PartGroup:
+class SubAxisGroup:
     """The source sub-axes and the output sub-axes of the same elements.
 
     Both tuples begin with the outermost sub-axis.
     """
 
-    sources: tuple[AxisPart, ...]
-    outputs: tuple[AxisPart, ...]
+    sources: tuple[SubAxis, ...]
+    outputs: tuple[SubAxis, ...]
 
     @property
     def size(self) -> int:
@@ -67,17 +67,17 @@ class PartGroup:
 class AxisMap:
     """A map from sub-axes of source axes to sub-axes of output axes.
 
-    Along `repeated_parts`, output sub-axes that are in no group, the elements are broadcast.
+    Along `repeated_sub_axes`, output sub-axes that are in no group, the elements are broadcast.
     """
 
     source_shape: IntTuple
     output_shape: IntTuple
-    groups: tuple[PartGroup, ...]
+    groups: tuple[SubAxisGroup, ...]
     starts: IntTuple
     """For each source axis, the index of the first element that is read."""
     rolls: IntTuple
     """For each source axis, the shift by which it is rolled before it is read."""
-    repeated_parts: tuple[AxisPart, ...] = ()
+    repeated_sub_axes: tuple[SubAxis, ...] = ()
 
     @property
     def is_mixed(self) -> bool:
@@ -85,19 +85,19 @@ class AxisMap:
         return any(run.is_mixed for run in self.groups)
 
     @cached_property
-    def source_parts(self) -> tuple[tuple[AxisPart, ...], ...]:
+    def source_sub_axes(self) -> tuple[tuple[SubAxis, ...], ...]:
         """The sub-axes of each source axis, the outermost first."""
         return _sort_by_axis([atom for run in self.groups for atom in run.sources], len(self.source_shape))
 
     @cached_property
-    def output_parts(self) -> tuple[tuple[AxisPart, ...], ...]:
+    def output_sub_axes(self) -> tuple[tuple[SubAxis, ...], ...]:
         """The sub-axes of each output axis, the outermost first."""
         return _sort_by_axis(
-            [atom for run in self.groups for atom in run.outputs] + [*self.repeated_parts], len(self.output_shape)
+            [atom for run in self.groups for atom in run.outputs] + [*self.repeated_sub_axes], len(self.output_shape)
         )
 
 
-def _sort_by_axis(parts: Iterable[AxisPart], rank: int) -> tuple[tuple[AxisPart, ...], ...]:
+def _sort_by_axis(parts: Iterable[SubAxis], rank: int) -> tuple[tuple[SubAxis, ...], ...]:
     ordered = sorted(parts, key=lambda part: -abs(part.stride))
     return tuple([tuple([part for part in ordered if part.axis == axis]) for axis in range(rank)])
 
@@ -123,7 +123,7 @@ def build_axis_map(source_shape: IntTuple, moves: Sequence[Move]) -> AxisMap:
         if isinstance(move, Take) and move.start_and_step is None:
             raise MoveError("take reads positions in no regular steps")
         view, shape = view.apply_move(move, shape, Assumptions()), move.output_shape(shape)  # type: ignore[assignment]  # all are numbers
-    return _MapBuilder(source_shape, padded_shape, view.normalize(Assumptions())).build(shape)
+    return _AxisMapBuilder(source_shape, padded_shape, view.normalize(Assumptions())).build(shape)
 
 
 def split_into_axis_maps(source_shape: IntTuple, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
@@ -154,7 +154,7 @@ def split_into_axis_maps(source_shape: IntTuple, moves: Sequence[Move]) -> tuple
     return best[-1][2] or (build_axis_map(source_shape, ()),)
 
 
-class _MapBuilder:
+class _AxisMapBuilder:
     """A converter from the atoms of a layout to an axis map."""
 
     def __init__(self, source_shape: IntTuple, padded_shape: IntTuple, view: View) -> None:
@@ -169,36 +169,36 @@ class _MapBuilder:
 
     def build(self, output_shape: IntTuple) -> AxisMap:
         """Convert the layout of an array with the shape `output_shape` to an axis map."""
-        runs: dict[Any, list[tuple[int, AxisPart]]] = {}
+        runs: dict[Any, list[tuple[int, SubAxis]]] = {}
         repeated = []
         for axis, atoms in enumerate(self.axes):
             stride = output_shape[axis]
             for atom in atoms:
                 stride //= atom.size
-                part = AxisPart(axis, atom.size, stride)
+                part = SubAxis(axis, atom.size, stride)
                 if atom.stride == 0:
                     repeated.append(part)
                 else:
-                    key = atom.space if len(atom.base) > 1 else self._source_part(atom)
+                    key = atom.space if len(atom.base) > 1 else self._source_sub_axis(atom)
                     runs.setdefault(key, []).append((atom.stride, part))
         groups = tuple([self._build_group(key, outputs) for key, outputs in runs.items()])
         return AxisMap(self.source_shape, output_shape, groups, self._axis_starts(), tuple(self.rolls), tuple(repeated))
 
-    def _build_group(self, source_key: Any, strided_outputs: list[tuple[int, AxisPart]]) -> PartGroup:
+    def _build_group(self, source_key: Any, strided_outputs: list[tuple[int, SubAxis]]) -> SubAxisGroup:
         """Build the group of output sub-axes, which are given with their source strides.
 
         `source_key` is the source sub-axis of the group, or the index space of a mixed group.
         """
-        if isinstance(source_key, AxisPart):
-            return PartGroup((source_key,), (strided_outputs[0][1],))
+        if isinstance(source_key, SubAxis):
+            return SubAxisGroup((source_key,), (strided_outputs[0][1],))
         base, start = source_key
         strided_outputs.sort(key=lambda pair: -pair[0])
         strides = [*accumulate([part.size for _, part in strided_outputs[::-1]], mul, initial=1)][::-1]
         if start or strides != [prod([atom.size for atom in base]), *[stride for stride, _ in strided_outputs]]:
             raise MoveError("what is mixed is not picked from")
-        return PartGroup(tuple(map(self._source_part, base)), tuple([part for _, part in strided_outputs]))
+        return SubAxisGroup(tuple(map(self._source_sub_axis, base)), tuple([part for _, part in strided_outputs]))
 
-    def _source_part(self, atom: Any) -> AxisPart:
+    def _source_sub_axis(self, atom: Any) -> SubAxis:
         if atom.stride == 0 or len(atom.base) > 1:
             raise MoveError("a reshape mixes what is mixed or repeated already")
         axis, scale = self._resolve_index_space(atom.space)
@@ -208,7 +208,7 @@ class _MapBuilder:
         if axis is None:
             axis = next(axis for axis, step in enumerate(self.strides) if step <= abs(stride))
             stride //= self.strides[axis]
-        return AxisPart(axis, atom.size, stride)
+        return SubAxis(axis, atom.size, stride)
 
     def _resolve_index_space(self, index_space: Any) -> tuple[int | None, int]:
         """Return the source axis of an index space (`Atom.space`), and its stride.

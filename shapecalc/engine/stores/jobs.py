@@ -30,18 +30,18 @@ from shapecalc.core.text import split_file_argument
 from shapecalc.engine.arrays import FileError
 from shapecalc.engine.atomic_files import (
     PARTIAL_SUFFIX,
-    lock_without_waiting,
+    lock_nonblocking,
     replace_folder,
     restore_backup,
     write_atomically,
 )
 from shapecalc.engine.copying import c_order_tile
-from shapecalc.engine.plan import concrete_moves
+from shapecalc.engine.plan import executable_moves
 from shapecalc.engine.processes import SignalGuard
 from shapecalc.engine.stores import store_io
 from shapecalc.engine.stores.axis_map import AxisMap, MoveError, split_into_axis_maps
 from shapecalc.engine.stores.plan import InsufficientMemoryError, Pass, StorePlan, plan_store
-from shapecalc.engine.stores.regions import iter_grid
+from shapecalc.engine.stores.regions import iter_grid_cells
 from shapecalc.engine.stores.workers import PassJob, TaskRunner
 from shapecalc.reasoning.examples import stage_moves
 
@@ -52,7 +52,7 @@ LOG_VERSION = 2
 """The version of the log's format."""
 WORKER_OVERHEAD = 24 << 20
 """The measured number of bytes that libraries and the allocator use per worker."""
-COMPARE_BATCH = 1 << 18
+COMPARISON_BATCH_SIZE = 1 << 18
 """The maximum number of elements that are compared at a time."""
 SAMPLE_SIZE = 64
 """The number of random elements in a sample, in addition to the first and the last element."""
@@ -126,7 +126,7 @@ class PartialOutput:
             and sum(own_number == pass_number for own_number, _ in self.finished_tasks) == store_pass.task_count
         )
 
-    def clean_up_files(self, pass_number: int) -> None:
+    def remove_incomplete_files(self, pass_number: int) -> None:
         """Remove the incomplete files of a pass, and check the complete files.
 
         Raises `FileError` if the number or total size of the complete files differs from the log.
@@ -214,7 +214,7 @@ def lock_partial_output(output_path: Path, manifest: dict[str, Any], *, resume: 
         write_atomically(folder / MANIFEST_FILE, json.dumps(manifest, indent=1).encode())
     with (folder / MANIFEST_FILE).open("rb") as manifest_file, (folder / LOG_FILE).open("a", encoding="ascii") as log:
         try:
-            lock_without_waiting(manifest_file)
+            lock_nonblocking(manifest_file)
         except BlockingIOError:
             raise FileError(f"{folder}: another process writes it") from None
         yield PartialOutput(folder, log)
@@ -281,7 +281,7 @@ def finish_output(partial: PartialOutput, pass_number: int, output_path: Path) -
 
     An existing output is first moved into the folder of the incomplete output; this folder is removed at the end.
     """
-    partial.clean_up_files(pass_number)
+    partial.remove_incomplete_files(pass_number)
     replace_folder(partial.array_folder(pass_number), output_path, partial.folder / BACKUP_FOLDER)
     _remove_partial_folder(partial.folder)
 
@@ -294,7 +294,7 @@ def recover_interrupted_rename(output_path: Path) -> None:
     _check_owner(folder)
     try:
         with (folder / MANIFEST_FILE).open("rb") as manifest_file:
-            lock_without_waiting(manifest_file)
+            lock_nonblocking(manifest_file)
             if output_path.exists() and not [*folder.glob(f"*.{ARRAY_SUFFIX}")]:
                 _remove_partial_folder(folder)
             else:
@@ -323,7 +323,7 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
     """
     path = os.path.join(Path.cwd(), source)  # noqa: PTH118 - a Path would normalize the name of the array
     state = store_io.compute_source_digest(path)
-    moves = concrete_moves(answer)
+    moves = executable_moves(answer)
     if any(isinstance(move, Pad) for move in moves):
         raise FileError("stores are not padded, only arrays in memory and .npy files")
     store = store_io.open_store(path)
@@ -417,7 +417,7 @@ def _run_passes(job: StoreJob, partial: PartialOutput, run_tasks: TaskRunner, ti
             plan, source, str(array), store_io.compute_source_digest(source) if number else job.source_digest
         )
         _run_pass(work, number, partial, run_tasks, tick)
-        partial.clean_up_files(number)
+        partial.remove_incomplete_files(number)
         if store_io.compute_source_digest(source) != work.source_digest:
             raise FileError(f"{source}: it was changed while it was read; begin anew: rm -r {partial.folder}")
         if number:
@@ -483,11 +483,11 @@ def _view_as_bytes(elements: Any) -> Any:
 def _iter_all_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
     """Yield batches of element indices that cover the array, with the batch sizes.
 
-    A batch is within one chunk, and has at most `COMPARE_BATCH` elements.
+    A batch is within one chunk, and has at most `COMPARISON_BATCH_SIZE` elements.
     """
     shape = store.array.shape
-    steps = c_order_tile([*map(min, shape, store.chunks)], COMPARE_BATCH)
-    for region in iter_grid(shape, steps) if prod(shape) else ():
+    steps = c_order_tile([*map(min, shape, store.chunks)], COMPARISON_BATCH_SIZE)
+    for region in iter_grid_cells(shape, steps) if prod(shape) else ():
         counts = [stop - start for start, stop in region]
         indices = np.indices(counts).reshape(len(counts), prod(counts))
         yield tuple([axis_index + start for axis_index, (start, _) in zip(indices, region, strict=True)]), prod(counts)

@@ -21,13 +21,13 @@ from math import inf, prod
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record, replace
 from shapecalc.engine.copying import c_order_tile
-from shapecalc.engine.stores.axis_map import AxisMap, AxisPart, PartGroup
+from shapecalc.engine.stores.axis_map import AxisMap, SubAxis, SubAxisGroup
 from shapecalc.engine.stores.regions import (
     Region,
     count_decoded_elements,
-    count_regions,
+    count_grid_cells,
     estimate_target_count,
-    region_at,
+    grid_cell_at,
 )
 
 READ_BLOCK_BYTES = 1 << 22
@@ -38,11 +38,11 @@ MIN_CHUNK_BYTES = 1 << 20
 """The minimum size of an output chunk in bytes, even if the source chunks are smaller."""
 MIN_TASK_BYTES = 1 << 25
 """The output size of a task, in bytes, below which the task is enlarged even if this saves no reads."""
-MAX_TARGETS = 64
+MAX_FILL_TARGETS = 64
 """The maximum number of fill targets of a task; more targets make the cost of a task shape infinite."""
 MAX_COUNTED_TASKS = 256
 """The maximum number of tasks whose reads are counted exactly; among more tasks, a sample is counted."""
-MAX_SHARED_CHUNKS = 10_000
+MAX_DEDUPLICATED_CHUNKS = 10_000
 """The maximum number of source chunks of a task among which duplicates are not counted."""
 SAMPLED_TASKS = 8
 """The number of tasks from which the cost of a task shape is estimated."""
@@ -79,7 +79,7 @@ class Pass(Record):
     @property
     def task_count(self) -> int:
         """The number of tasks of the pass."""
-        return count_regions(self.axis_map.output_shape, self.task_shape)
+        return count_grid_cells(self.axis_map.output_shape, self.task_shape)
 
     @property
     def bytes_written(self) -> int:
@@ -101,7 +101,7 @@ class Pass(Record):
 
     def task_region(self, number: int) -> Region:
         """Return the region of the output that a task fills."""
-        return region_at(number, self.axis_map.output_shape, self.task_shape)
+        return grid_cell_at(number, self.axis_map.output_shape, self.task_shape)
 
 
 class StorePlan(Record):
@@ -144,14 +144,14 @@ class StorePlan(Record):
         return all(store_pass.is_exact for store_pass in self.passes)
 
 
-class _TaskSearch:
+class _TaskShapeSearch:
     """A search for the task shape and the chunk shape with the fewest decoded bytes."""
 
     def __init__(self, axis_map: AxisMap, itemsize: int, source_chunks: IntTuple, memory: int) -> None:
         self.axis_map, self.itemsize, self.source_chunks, self.memory = axis_map, itemsize, source_chunks, memory
-        self.output_parts = axis_map.output_parts
+        self.output_sub_axes = axis_map.output_sub_axes
         in_chunk = _count_outputs_in_chunk(axis_map, source_chunks)
-        self.extents = [_list_candidate_extents(atoms, in_chunk) for atoms in self.output_parts]
+        self.extents = [_candidate_extents(atoms, in_chunk) for atoms in self.output_sub_axes]
         self.costs: dict[IntTuple, float] = {}
 
     def iter_initial_tasks(self) -> Iterator[IntTuple]:
@@ -177,7 +177,7 @@ class _TaskSearch:
         """Return the shape of an output region that contains a complete source chunk."""
         in_chunk = _count_outputs_in_chunk(self.axis_map, self.source_chunks)
         steps = []
-        for atoms, ladder in zip(self.output_parts, self.extents, strict=True):
+        for atoms, ladder in zip(self.output_sub_axes, self.extents, strict=True):
             wide = next((atom for atom in atoms if in_chunk.get(atom, 1) > 1), None)
             step = 1 if wide is None else in_chunk[wide] * wide.stride
             steps.append(ladder[min(bisect_left(ladder, step), len(ladder) - 1)])
@@ -186,18 +186,18 @@ class _TaskSearch:
     def cost(self, task_shape: IntTuple) -> float:
         """Return the number of decoded elements per written element for a task shape.
 
-        The number is infinite if a task has more than `MAX_TARGETS` fill targets.
+        The number is infinite if a task has more than `MAX_FILL_TARGETS` fill targets.
         """
         if task_shape not in self.costs:
             shape = self.axis_map.output_shape
-            count = count_regions(shape, task_shape)
+            count = count_grid_cells(shape, task_shape)
             regions = [
-                region_at(number, shape, task_shape) for number in range(0, count, max(1, count // SAMPLED_TASKS))
+                grid_cell_at(number, shape, task_shape) for number in range(0, count, max(1, count // SAMPLED_TASKS))
             ]
             written = sum(prod(stop - start for start, stop in region) for region in regions)
-            many = any(estimate_target_count(self.axis_map, region) > MAX_TARGETS for region in regions)
+            many = any(estimate_target_count(self.axis_map, region) > MAX_FILL_TARGETS for region in regions)
             decoded = [
-                count_decoded_elements(self.axis_map, region, self.source_chunks, MAX_SHARED_CHUNKS)
+                count_decoded_elements(self.axis_map, region, self.source_chunks, MAX_DEDUPLICATED_CHUNKS)
                 for region in regions
                 if not many
             ]
@@ -309,13 +309,13 @@ def _split_axis_map(axis_map: AxisMap) -> tuple[AxisMap, AxisMap]:
     """
     parts = [atom for run in axis_map.groups for atom in run.sources]
     sizes = tuple([atom.size for atom in parts])
-    axes = {atom: AxisPart(axis, atom.size, 1) for axis, atom in enumerate(parts)}
-    first = tuple([PartGroup((atom,), (axis,)) for atom, axis in axes.items()])
-    second = tuple([PartGroup(tuple([axes[atom] for atom in run.sources]), run.outputs) for run in axis_map.groups])
+    axes = {atom: SubAxis(axis, atom.size, 1) for axis, atom in enumerate(parts)}
+    first = tuple([SubAxisGroup((atom,), (axis,)) for atom, axis in axes.items()])
+    second = tuple([SubAxisGroup(tuple([axes[atom] for atom in run.sources]), run.outputs) for run in axis_map.groups])
     zeros = (0,) * len(sizes)
     return (
         AxisMap(axis_map.source_shape, sizes, first, axis_map.starts, axis_map.rolls),
-        AxisMap(sizes, axis_map.output_shape, second, zeros, zeros, axis_map.repeated_parts),
+        AxisMap(sizes, axis_map.output_shape, second, zeros, zeros, axis_map.repeated_sub_axes),
     )
 
 
@@ -328,14 +328,14 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
     """
     axis_map, room = single_pass.axis_map, max(1, memory // (4 * single_pass.itemsize))
     parts = [atom for run in axis_map.groups for atom in run.sources]
-    before = _count_in_chunk(single_pass.source_chunks, axis_map.source_parts, upper_bound=True)
-    in_region = _count_in_chunk(region, axis_map.output_parts, upper_bound=True)
+    before = _count_in_chunk(single_pass.source_chunks, axis_map.source_sub_axes, upper_bound=True)
+    in_region = _count_in_chunk(region, axis_map.output_sub_axes, upper_bound=True)
     after = _propagate_counts(in_region, [(run.outputs, run.sources) for run in axis_map.groups])
     chunks = {atom: min(before[atom], after[atom]) for atom in parts}
 
-    rows = _group_source_parts(axis_map)
+    rows = _group_source_sub_axes(axis_map)
 
-    def task_size(sizes: Mapping[AxisPart, int]) -> int:
+    def task_size(sizes: Mapping[SubAxis, int]) -> int:
         """Return the element count of a task, of the pass with the larger tasks."""
         first, second = ({atom: max(sizes[atom], limits[atom]) for atom in parts} for limits in (before, after))
         return max(prod(first.values()), prod(_smallest_region_size(row, second) for row in rows))
@@ -349,17 +349,17 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
     return tuple(chunks.values())
 
 
-def _group_source_parts(axis_map: AxisMap) -> list[list[AxisPart]]:
+def _group_source_sub_axes(axis_map: AxisMap) -> list[list[SubAxis]]:
     """Group the source sub-axes by the output axis to which they are mapped.
 
     The source sub-axes of each mixed group form a list of their own at the end.
     """
     clean = {run.outputs[0]: run.sources[0] for run in axis_map.groups if not run.is_mixed}
-    rows = [[clean[atom] for atom in atoms if atom in clean] for atoms in axis_map.output_parts]
+    rows = [[clean[atom] for atom in atoms if atom in clean] for atoms in axis_map.output_sub_axes]
     return rows + [[*run.sources] for run in axis_map.groups if run.is_mixed]
 
 
-def _smallest_region_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int]) -> int:
+def _smallest_region_size(row: Sequence[SubAxis], counts: Mapping[SubAxis, int]) -> int:
     """Return the element count of the smallest region with given index counts.
 
     `counts` are the numbers of indices along each sub-axis in `row`. A region is a range of flat indices, so it
@@ -369,13 +369,13 @@ def _smallest_region_size(row: Sequence[AxisPart], counts: Mapping[AxisPart, int
     return prod(counts[atom] if place <= wide else atom.size for place, atom in enumerate(row))
 
 
-def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, upper_bound: bool) -> dict[AxisPart, int]:
+def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[SubAxis]], *, upper_bound: bool) -> dict[SubAxis, int]:
     """Return the number of indices of each sub-axis that a chunk covers.
 
     With `upper_bound`, the number is the maximum over all chunks. Otherwise, it is the number in a chunk that begins at
     a multiple of the sub-axis's stride.
     """
-    counts: dict[AxisPart, int] = {}
+    counts: dict[SubAxis, int] = {}
     for size, atoms in zip(chunk, axes, strict=True):
         for atom in atoms:
             step = abs(atom.stride)
@@ -384,14 +384,14 @@ def _count_in_chunk(chunk: IntTuple, axes: Sequence[Sequence[AxisPart]], *, uppe
 
 
 def _propagate_counts(
-    counts: Mapping[AxisPart, int], groups: Iterable[tuple[Sequence[AxisPart], Sequence[AxisPart]]]
-) -> dict[AxisPart, int]:
+    counts: Mapping[SubAxis, int], groups: Iterable[tuple[Sequence[SubAxis], Sequence[SubAxis]]]
+) -> dict[SubAxis, int]:
     """Convert index counts of some sub-axes to those of the corresponding sub-axes.
 
     Each of `groups` is a pair: the sub-axes with known counts, and the sub-axes of the result. One side is in the
     source, the other in the output.
     """
-    result: dict[AxisPart, int] = {}
+    result: dict[SubAxis, int] = {}
     for before, after in groups:
         count = prod(counts[atom] for atom in before)
         for atom in reversed(after):
@@ -400,9 +400,9 @@ def _propagate_counts(
     return result
 
 
-def _count_outputs_in_chunk(axis_map: AxisMap, chunk: IntTuple) -> dict[AxisPart, int]:
+def _count_outputs_in_chunk(axis_map: AxisMap, chunk: IntTuple) -> dict[SubAxis, int]:
     """Return how many indices of each output sub-axis a source chunk contains."""
-    in_chunk = _count_in_chunk(chunk, axis_map.source_parts, upper_bound=False)
+    in_chunk = _count_in_chunk(chunk, axis_map.source_sub_axes, upper_bound=False)
     return _propagate_counts(in_chunk, [(run.sources, run.outputs) for run in axis_map.groups])
 
 
@@ -428,7 +428,7 @@ def plan_pass(
     If `chunks` is None, the output chunks have about `chunk_bytes` bytes, or the size of the source chunks if
     `chunk_bytes` is 0. Raises `InsufficientMemoryError` if the smallest task needs more memory.
     """
-    search = _TaskSearch(axis_map, itemsize, source_chunks, memory)
+    search = _TaskShapeSearch(axis_map, itemsize, source_chunks, memory)
     candidates = (
         [chunks] if chunks else [search.choose_chunks(start, chunk_bytes) for start in search.iter_initial_tasks()]
     )
@@ -443,7 +443,7 @@ def plan_pass(
     numbers = range(0, plan.task_count, step)
     decoded = sum(
         count_decoded_elements(
-            axis_map, plan.task_region(number), source_chunks, inf if step == 1 else MAX_SHARED_CHUNKS
+            axis_map, plan.task_region(number), source_chunks, inf if step == 1 else MAX_DEDUPLICATED_CHUNKS
         )
         for number in numbers
     )
@@ -452,7 +452,7 @@ def plan_pass(
     return replace(plan, bytes_read=read, is_exact=step == 1)
 
 
-def _list_candidate_extents(parts: Sequence[AxisPart], in_chunk: Mapping[AxisPart, int]) -> list[int]:
+def _candidate_extents(parts: Sequence[SubAxis], in_chunk: Mapping[SubAxis, int]) -> list[int]:
     """Return candidates for the size of a task along an axis, in ascending order.
 
     A candidate is the stride of a sub-axis times an index count: a divisor of the size of the sub-axis, or a power of

@@ -19,7 +19,7 @@ import numpy as np
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import Record
 from shapecalc.engine.copying import SMALL_COPY_BYTES, choose_copy_function, copy_into
-from shapecalc.engine.stores.axis_map import AxisMap, AxisPart
+from shapecalc.engine.stores.axis_map import AxisMap, SubAxis
 
 AxisRange = tuple[int, int]
 """A half-open range of indices: the start, and the exclusive stop."""
@@ -39,9 +39,9 @@ class FillTarget(Record):
 
     ranges: Region
     """The ranges of the target on the output axes, relative to the output region."""
-    part_ranges: dict[AxisPart, AxisRange]
+    sub_axis_ranges: dict[SubAxis, AxisRange]
     """For each output sub-axis, its range in the target."""
-    filled_ranges: dict[AxisPart, AxisRange]
+    filled_ranges: dict[SubAxis, AxisRange]
     """For each output sub-axis, the range that is copied.
 
     Along repeated sub-axes, the copy is broadcast to the range of the target.
@@ -57,7 +57,7 @@ class SourceRegion(Record):
     """The index of the fill target in its list."""
     window: Region
     """For each group, the range that the region fills, relative to the start of the target."""
-    part_regions: tuple[Region, ...]
+    sub_axis_regions: tuple[Region, ...]
     """For each source axis, the region of its sub-axes."""
 
 
@@ -69,24 +69,24 @@ class AxisRead(Record):
     """For each source region, by its index, the regions of sub-axes in the range."""
 
 
-def iter_grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
+def iter_grid_cells(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
     """Yield the cells of a grid over an array, in C order.
 
     `steps` is the shape of a cell. Cells at the end of an axis may be smaller.
 
-    >>> [*iter_grid((3, 2), (2, 2))]
+    >>> [*iter_grid_cells((3, 2), (2, 2))]
     [((0, 2), (0, 2)), ((2, 3), (0, 2))]
     """
     axes = zip(shape, steps, strict=True)
     yield from every(*[[(start, min(start + step, size)) for start in range(0, size, step)] for size, step in axes])
 
 
-def region_at(number: int, shape: Sequence[int], steps: Sequence[int]) -> Region:
+def grid_cell_at(number: int, shape: Sequence[int], steps: Sequence[int]) -> Region:
     """Return the cell of a grid at a flat index in C order.
 
     `steps` is the shape of a cell.
 
-    >>> region_at(1, (3, 2), (2, 2))
+    >>> grid_cell_at(1, (3, 2), (2, 2))
     ((2, 3), (0, 2))
     """
     ranges = list[AxisRange]()
@@ -96,12 +96,12 @@ def region_at(number: int, shape: Sequence[int], steps: Sequence[int]) -> Region
     return tuple(ranges[::-1])
 
 
-def count_regions(shape: Sequence[int], steps: Sequence[int]) -> int:
+def count_grid_cells(shape: Sequence[int], steps: Sequence[int]) -> int:
     """Return the number of cells of a grid over an array.
 
     `steps` is the shape of a cell.
 
-    >>> count_regions((3, 2), (2, 2)), count_regions((3, 0), (2, 1))
+    >>> count_grid_cells((3, 2), (2, 2)), count_grid_cells((3, 0), (2, 1))
     (2, 0)
     """
     return prod(-(-size // step) for size, step in zip(shape, steps, strict=True))
@@ -134,7 +134,7 @@ def split_range(start: int, stop: int, sizes: Sequence[int]) -> list[SplitRange]
     return result
 
 
-def _split_by_parts(span: AxisRange, parts: Sequence[AxisPart]) -> list[SplitRange]:
+def _split_by_sub_axes(span: AxisRange, parts: Sequence[SubAxis]) -> list[SplitRange]:
     """Split a range of an axis, or of a group, into regions of its sub-axes."""
     return split_range(*span, [atom.size for atom in parts])
 
@@ -144,16 +144,18 @@ def split_into_fill_targets(axis_map: AxisMap, region: Region) -> list[FillTarge
 
     A fill target is a contiguous range in each group of sub-axes.
     """
-    axes = axis_map.output_parts
+    axes = axis_map.output_sub_axes
     atoms = [atom for axis in axes for atom in axis]
     targets: list[FillTarget] = []
-    for chosen in every(*[_split_by_parts(positions, axis) for positions, axis in zip(region, axes, strict=True)]):
+    for chosen in every(*[_split_by_sub_axes(positions, axis) for positions, axis in zip(region, axes, strict=True)]):
         whole = dict(zip(atoms, [part for _, parts in chosen for part in parts], strict=True))
         ranges = tuple([(a - start, b - start) for ((a, b), _), (start, _) in zip(chosen, region, strict=True)])
-        loose = _find_parts_to_split(axis_map, whole)
+        loose = _find_sub_axes_to_split(axis_map, whole)
         for indices in every(*[range(*whole[atom]) for atom in loose]):
             fixed = whole | {atom: (index, index + 1) for atom, index in zip(loose, indices, strict=True)}
-            runs = tuple([_group_range([fixed[atom] for atom in run.outputs], run.outputs) for run in axis_map.groups])
+            runs = tuple(
+                [_flatten_region([fixed[atom] for atom in run.outputs], run.outputs) for run in axis_map.groups]
+            )
             targets.append(FillTarget(ranges, whole, fixed, runs))
     return targets
 
@@ -161,16 +163,16 @@ def split_into_fill_targets(axis_map: AxisMap, region: Region) -> list[FillTarge
 def estimate_target_count(axis_map: AxisMap, region: Region) -> int:
     """Estimate the number of fill targets of an output region."""
     count = 1
-    whole: dict[AxisPart, AxisRange] = {}
-    for positions, atoms in zip(region, axis_map.output_parts, strict=True):
-        splits = _split_by_parts(positions, atoms)
+    whole: dict[SubAxis, AxisRange] = {}
+    for positions, atoms in zip(region, axis_map.output_sub_axes, strict=True):
+        splits = _split_by_sub_axes(positions, atoms)
         count *= len(splits)
         widest = max(splits, key=lambda split: _range_length(split[0]))[1]
         whole |= dict(zip(atoms, widest, strict=True))
-    return count * prod(_range_length(whole[atom]) for atom in _find_parts_to_split(axis_map, whole))
+    return count * prod(_range_length(whole[atom]) for atom in _find_sub_axes_to_split(axis_map, whole))
 
 
-def _find_parts_to_split(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[AxisPart]:
+def _find_sub_axes_to_split(axis_map: AxisMap, ranges: dict[SubAxis, AxisRange]) -> list[SubAxis]:
     """Return the output sub-axes along which a region is split into single indices.
 
     In each group, these are the sub-axes outside the innermost sub-axis with an incomplete range. For a single index of
@@ -183,7 +185,7 @@ def _find_parts_to_split(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -
     return fixed
 
 
-def _group_range(ranges: Sequence[AxisRange], parts: Sequence[AxisPart]) -> AxisRange:
+def _flatten_region(ranges: Sequence[AxisRange], parts: Sequence[SubAxis]) -> AxisRange:
     """Convert a region of the sub-axes of a group to a range of flat indices."""
     first = last = 0
     for (start, stop), atom in zip(ranges, parts, strict=True):
@@ -197,25 +199,25 @@ def find_source_regions(axis_map: AxisMap, targets: Sequence[FillTarget]) -> lis
     atoms = [atom for run in axis_map.groups for atom in run.sources]
     for number, target in enumerate(targets):
         pairs = zip(target.group_ranges, axis_map.groups, strict=True)
-        for chosen in every(*[_split_by_parts(positions, run.sources) for positions, run in pairs]):
+        for chosen in every(*[_split_by_sub_axes(positions, run.sources) for positions, run in pairs]):
             ranges = dict(zip(atoms, [part for _, parts in chosen for part in parts], strict=True))
             window = [
                 (a - first, b - first) for ((a, b), _), (first, _) in zip(chosen, target.group_ranges, strict=True)
             ]
-            parts = tuple([tuple([ranges[atom] for atom in axis]) for axis in axis_map.source_parts])
+            parts = tuple([tuple([ranges[atom] for atom in axis]) for axis in axis_map.source_sub_axes])
             result.append(SourceRegion(number, tuple(window), parts))
     return result
 
 
-def intersect_span(span: AxisRange, start: int, parts: Sequence[AxisPart], region: Region) -> list[Region]:
+def intersect_span(span: AxisRange, start: int, parts: Sequence[SubAxis], region: Region) -> list[Region]:
     """Intersect a region of sub-axes with the range `span` of their axis.
 
     Returns the intersection as a list of regions of the sub-axes. `start` is the index of the first element on the
     axis.
 
-    >>> intersect_span((3, 9), 0, [AxisPart(0, 3, 4), AxisPart(0, 4, 1)], ((0, 3), (1, 4)))
+    >>> intersect_span((3, 9), 0, [SubAxis(0, 3, 4), SubAxis(0, 4, 1)], ((0, 3), (1, 4)))
     [((0, 1), (3, 4)), ((1, 2), (1, 4))]
-    >>> intersect_span((3, 9), 11, [AxisPart(0, 12, -1)], ((0, 6),))
+    >>> intersect_span((3, 9), 11, [SubAxis(0, 12, -1)], ((0, 6),))
     [((3, 6),)]
     """
     if not parts:
@@ -243,7 +245,7 @@ def intersect_span(span: AxisRange, start: int, parts: Sequence[AxisPart], regio
     return split_positions(range(begin, whole[0])) + middle + split_positions(range(whole[1], end))
 
 
-def enclosing_range(start: int, parts: Sequence[AxisPart], region: Region) -> AxisRange:
+def enclosing_range(start: int, parts: Sequence[SubAxis], region: Region) -> AxisRange:
     """Return the smallest range of an axis that contains a region of its sub-axes.
 
     The region has one range of indices for each sub-axis of the axis.
@@ -268,7 +270,7 @@ def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: IntTuple, 
     source_regions = find_source_regions(axis_map, split_into_fill_targets(axis_map, region))
     by_axis = [
         [
-            _find_chunks_of_region(axis_map, axis, step, source_region.part_regions[axis])
+            _find_chunks_of_region(axis_map, axis, step, source_region.sub_axis_regions[axis])
             for axis, step in enumerate(chunks)
         ]
         for source_region in source_regions
@@ -290,14 +292,14 @@ def _find_chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Regi
 
     `step` is the size of a chunk on this axis.
     """
-    atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
+    atoms, start = axis_map.source_sub_axes[axis], axis_map.starts[axis]
     if not axis_map.rolls[axis]:
-        return _find_chunks_of_parts(start, atoms, region, step)
+        return _find_chunks_of_sub_axes(start, atoms, region, step)
     roll, size = axis_map.rolls[axis], axis_map.source_shape[axis]
     return {(axis_read.span[0] - roll) % size // step for axis_read in find_axis_reads(axis_map, axis, step, [region])}
 
 
-def _find_chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step: int) -> Collection[int]:
+def _find_chunks_of_sub_axes(start: int, parts: Sequence[SubAxis], region: Region, step: int) -> Collection[int]:
     """Return the indices of the chunks that a region overlaps on an unrolled axis.
 
     `step` is the size of a chunk on this axis.
@@ -310,7 +312,7 @@ def _find_chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region,
     return {
         chunk
         for first_position in first_positions
-        for chunk in _find_chunks_of_parts(first_position, parts[1:], region[1:], step)
+        for chunk in _find_chunks_of_sub_axes(first_position, parts[1:], region[1:], step)
     }
 
 
@@ -362,7 +364,7 @@ def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[R
 
     `step` is the size of a block on this axis.
     """
-    atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
+    atoms, start = axis_map.source_sub_axes[axis], axis_map.starts[axis]
     extents = [enclosing_range(start, atoms, region) for region in regions]
     first, last = min(extent[0] for extent in extents), max(extent[1] for extent in extents)
     reads = []
@@ -398,7 +400,9 @@ def iter_blocks(
     The second item maps the index of a source region to its regions of sub-axes along each axis.
     """
     axes = [
-        find_axis_reads(axis_map, axis, step, [source_region.part_regions[axis] for source_region in source_regions])
+        find_axis_reads(
+            axis_map, axis, step, [source_region.sub_axis_regions[axis] for source_region in source_regions]
+        )
         for axis, step in enumerate(block)
     ]
     for chosen in every(*axes):
@@ -422,12 +426,12 @@ def _target_view(axis_map: AxisMap, target: FillTarget, output: Any) -> Any:
 
     The axes of repeated sub-axes come first.
     """
-    axes = axis_map.output_parts
+    axes = axis_map.output_sub_axes
     atoms = [atom for axis in axes for atom in axis]
     view = output[(*[slice(*span) for span in target.ranges], ...)]
-    view = _split_axes(view, [[_range_length(target.part_ranges[atom]) for atom in axis] for axis in axes])
-    view = view[(*[_slice_within(target.filled_ranges[atom], target.part_ranges[atom]) for atom in atoms], ...)]
-    order = [*axis_map.repeated_parts, *[atom for run in axis_map.groups for atom in run.outputs]]
+    view = _split_axes(view, [[_range_length(target.sub_axis_ranges[atom]) for atom in axis] for axis in axes])
+    view = view[(*[_slice_within(target.filled_ranges[atom], target.sub_axis_ranges[atom]) for atom in atoms], ...)]
+    order = [*axis_map.repeated_sub_axes, *[atom for run in axis_map.groups for atom in run.outputs]]
     return view.transpose([atoms.index(atom) for atom in order])
 
 
@@ -447,9 +451,9 @@ def _source_view(axis_map: AxisMap, source_region: SourceRegion, buffer: Any) ->
     """
     repeats = buffer.ndim - len(axis_map.groups)
     view = buffer[(slice(None),) * repeats + (*[slice(*span) for span in source_region.window], ...)]
-    ordered = [atom for axis in axis_map.source_parts for atom in axis]
+    ordered = [atom for axis in axis_map.source_sub_axes for atom in axis]
     lengths = dict(
-        zip(ordered, [_range_length(part) for parts in source_region.part_regions for part in parts], strict=True)
+        zip(ordered, [_range_length(part) for parts in source_region.sub_axis_regions for part in parts], strict=True)
     )
     sizes = [[lengths[atom] for atom in run.sources] for run in axis_map.groups]
     view = _split_axes(view, [[size] for size in view.shape[:repeats]] + sizes)
@@ -465,13 +469,14 @@ def _copy_block(
     `crop` is the region of the source that `block` contains.
     """
     shape, strides, first, targets = list[int](), list[int](), list[slice](), list[slice]()
-    for axis, (region, atoms, (begin, _)) in enumerate(zip(regions, axis_map.source_parts, crop, strict=True)):
+    for axis, (region, atoms, (begin, _)) in enumerate(zip(regions, axis_map.source_sub_axes, crop, strict=True)):
         shape += [*map(_range_length, region)]
         strides += [atom.stride * block.strides[axis] for atom in atoms]
         pairs = zip(region, atoms, strict=True)
         first.append(slice(axis_map.starts[axis] + sum(part[0] * atom.stride for part, atom in pairs) - begin, None))
         targets += [
-            _slice_within(part, wanted) for part, wanted in zip(region, source_region.part_regions[axis], strict=True)
+            _slice_within(part, wanted)
+            for part, wanted in zip(region, source_region.sub_axis_regions[axis], strict=True)
         ]
     _copy_elements(view[(..., *targets)], np.lib.stride_tricks.as_strided(block[(*first, ...)], shape, strides))
 

@@ -51,7 +51,7 @@ from shapecalc.engine.stores.regions import Region
 ChunkIndex = tuple[int, ...]
 """The index of a chunk in the grid of chunks."""
 _thread_state = local()
-XARRAY_DIMS = "_ARRAY_DIMENSIONS"
+XARRAY_DIMS_ATTRIBUTE = "_ARRAY_DIMENSIONS"
 """The attribute in which xarray stores the names of the dims in Zarr version 2."""
 SHARDING_CODEC = "sharding_indexed"
 BLOSC_LENGTH = slice(12, 16)
@@ -294,10 +294,10 @@ def derive_output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: Int
     files: dict[str, Any] = {**source.files}
     if source.version == 2:
         files[".zarray"] = main | {"chunks": [*chunks]}
-        if XARRAY_DIMS in files.get(".zattrs", {}):
-            names = _output_axis_names(files[".zattrs"][XARRAY_DIMS], axis_map)
+        if XARRAY_DIMS_ATTRIBUTE in files.get(".zattrs", {}):
+            names = _output_axis_names(files[".zattrs"][XARRAY_DIMS_ATTRIBUTE], axis_map)
             all_names = [name or f"dim_{axis}" for axis, name in enumerate(names)]
-            files[".zattrs"] = {**files[".zattrs"], XARRAY_DIMS: all_names}
+            files[".zattrs"] = {**files[".zattrs"], XARRAY_DIMS_ATTRIBUTE: all_names}
         return ArrayMetadata(2, files)
     main["chunk_grid"] = {"name": "regular", "configuration": {"chunk_shape": [*chunks]}}
     main["codecs"] = [

@@ -27,7 +27,7 @@ from shapecalc.core.record import Record
 from shapecalc.engine.arrays import FileError
 from shapecalc.engine.processes import ignore_termination, limit_memory
 from shapecalc.engine.stores.plan import Pass
-from shapecalc.engine.stores.regions import Region, fill_regions, iter_grid
+from shapecalc.engine.stores.regions import Region, fill_regions, iter_grid_cells
 from shapecalc.engine.stores.store_io import (
     WriteSummary,
     compute_source_digest,
@@ -42,9 +42,9 @@ MIN_SINGLE_CHUNK_BYTES = 1 << 20
 
 For smaller chunks, and for mixed axis maps, the whole region of a task is computed and then split into chunks.
 """
-RETRIES = 3
+MAX_TASK_RETRIES = 3
 """The number of times that a task is restarted if its worker dies."""
-CONNECT_SECONDS = 10
+CONNECT_TIMEOUT_SECONDS = 10
 """The timeout, in seconds, for the connection to a scheduler."""
 WORKERLESS_SECONDS = 30
 """The number of seconds that a cluster may have no workers."""
@@ -113,7 +113,9 @@ class Cluster:
                 last_finished, is_reported = time.monotonic(), False
             elif time.monotonic() - last_finished >= STALLED_SECONDS and not is_reported:
                 is_reported = True
-                self.report(f"{self.address}: no task has finished for {STALLED_SECONDS} s{self._list_busy_workers()}")
+                self.report(
+                    f"{self.address}: no task has finished for {STALLED_SECONDS} s{self._busy_workers_clause()}"
+                )
             with suppress(OSError):  # a scheduler that cannot be reached counts as one without workers
                 last_seen = time.monotonic() if finished_count or self.client.nthreads() else last_seen
             if time.monotonic() - last_seen >= WORKERLESS_SECONDS:
@@ -121,7 +123,7 @@ class Cluster:
                     f"{self.address}: it has had no workers for {WORKERLESS_SECONDS} s; go on with --resume"
                 )
 
-        executor, most = self.client.get_executor(pure=False, retries=RETRIES), 2 * sum(self.threads)
+        executor, most = self.client.get_executor(pure=False, retries=MAX_TASK_RETRIES), 2 * sum(self.threads)
         try:
             yield from _iter_finished_tasks(
                 lambda number: executor.submit(run_task_on_worker, pass_job, number), most, numbers, check_progress
@@ -132,7 +134,7 @@ class Cluster:
             if self.client.status == "running":
                 executor.shutdown(wait=False)
 
-    def _list_busy_workers(self) -> str:
+    def _busy_workers_clause(self) -> str:
         """Return the addresses of the busy workers, as a clause of a message.
 
         Returns an empty string if no worker is busy, or if the scheduler does not respond.
@@ -152,12 +154,14 @@ def run_task(pass_job: PassJob, number: int) -> WriteSummary:
     store, plan = open_store(pass_job.source), pass_job.store_pass
     region, chunk_by_chunk = plan.task_region(number), prod(plan.chunks) * plan.itemsize >= MIN_SINGLE_CHUNK_BYTES
     regions = (
-        [*_iter_grid_in_region(region, plan.chunks)] if chunk_by_chunk and not plan.axis_map.is_mixed else [region]
+        [*_iter_grid_cells_in_region(region, plan.chunks)]
+        if chunk_by_chunk and not plan.axis_map.is_mixed
+        else [region]
     )
 
     def iter_chunks() -> Iterator[tuple[tuple[int, ...], Any]]:
         for chunk_region, filled_region in zip(regions, outputs, strict=True):
-            for chunk in _iter_grid_in_region(chunk_region, plan.chunks):
+            for chunk in _iter_grid_cells_in_region(chunk_region, plan.chunks):
                 index = tuple([start // step for (start, _), step in zip(chunk, plan.chunks, strict=True)])
                 pairs = zip(chunk, chunk_region, strict=True)
                 inside = [slice(start - first, stop - first) for (start, stop), (first, _) in pairs]
@@ -190,12 +194,12 @@ def _check_source(source: str, expected_digest: str, _target: str) -> None:
         raise FileError(f"{source}: {gethostname()} sees another source there, or it was changed")
 
 
-def _iter_grid_in_region(region: Region, steps: IntTuple) -> Iterator[Region]:
+def _iter_grid_cells_in_region(region: Region, steps: IntTuple) -> Iterator[Region]:
     """Yield the cells of a grid over a region.
 
     `steps` is the shape of a cell.
     """
-    for part in iter_grid([stop - start for start, stop in region], steps):
+    for part in iter_grid_cells([stop - start for start, stop in region], steps):
         yield tuple([(first + start, first + stop) for (first, _), (start, stop) in zip(region, part, strict=True)])
 
 
@@ -296,7 +300,7 @@ def open_cluster(address: str, memory: int, report: Callable[[str], object]) -> 
             yield Cluster(client, report)
         return
     try:
-        client = Client(address, timeout=CONNECT_SECONDS)
+        client = Client(address, timeout=CONNECT_TIMEOUT_SECONDS)
     except Exception as error:  # for example, Dask raises `TypeError` for missing certificates
         unsafe = kind == "tls" and isinstance(error, TypeError)
         raise FileError(f"{address}: {NO_CERTIFICATES if unsafe else error_reason(error)}") from None

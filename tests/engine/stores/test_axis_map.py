@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shapecalc.core.moves import Expand, Permute, Reshape, Roll, ShapeVector, StridedSlice
 from shapecalc.engine.stores.axis_map import MoveError, build_axis_map, split_into_axis_maps
-from shapecalc.engine.stores.regions import count_decoded_elements, fill_regions, iter_grid, split_range
+from shapecalc.engine.stores.regions import count_decoded_elements, fill_regions, iter_grid_cells, split_range
 from tests.engine.drawing import draw_chain, factors, seeds
 from tests.numpy_moves import moved_by_numpy
 from tests.sampling import examples
@@ -69,7 +69,7 @@ def test_axis_maps_compose_as_numpy_and_boxes_are_exact(chain, data):
         }
         held = [array[tuple([slice(a * c, a * c + c) for a, c in zip(at, chunks, strict=True)])] for at in touched]
         assert count_decoded_elements(each, box, chunks) == sum(one.size for one in held)
-        together, source = [*iter_grid(each.output_shape, steps)], ReadRecorder(array)
+        together, source = [*iter_grid_cells(each.output_shape, steps)], ReadRecorder(array)
         for own, found in zip(together, fill_regions(each, together, source, chunks), strict=True):
             np.testing.assert_array_equal(found, whole[cut(own)])
         if not any(each.rolls):
@@ -96,8 +96,8 @@ def test_axis_map_spans_hold_positions_in_order(sizes, data):
 def test_axis_map_covers_the_output_once(chain):
     for each in split_into_axis_maps(*chain):
         for axes, shape, rest in (
-            (each.source_parts, each.source_shape, False),
-            (each.output_parts, each.output_shape, True),
+            (each.source_sub_axes, each.source_shape, False),
+            (each.output_sub_axes, each.output_shape, True),
         ):
             for atoms, size in zip(axes, shape, strict=True):
                 assert prod(atom.size for atom in atoms) == size or not rest
@@ -144,6 +144,6 @@ def test_axis_map_refuses_empty_moves():
 
 def test_grid_boxes_cover_every_element_once():
     counts = np.zeros((5, 4), int)
-    for box in iter_grid(counts.shape, (2, 3)):
+    for box in iter_grid_cells(counts.shape, (2, 3)):
         counts[cut(box)] += 1
     assert (counts == 1).all()

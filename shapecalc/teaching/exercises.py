@@ -401,7 +401,8 @@ def generate_invalid_permutation(random: Random, difficulty: Difficulty) -> str:
 @_register_kind("negative", "perm", 3, TAKEN_AXIS, min_rank=3)
 def generate_transpose_with_negative_axis(random: Random, difficulty: Difficulty) -> str:
     """Generate a transpose with a negative axis, in NumPy or PyTorch."""
-    return f"{generate_onnx_transpose_with_negative_axis(random, difficulty)} --dialect {random.choice(['numpy', 'torch'])}"
+    line = generate_onnx_transpose_with_negative_axis(random, difficulty)
+    return f"{line} --dialect {random.choice(['numpy', 'torch'])}"
 
 
 @_register_kind("negative-in-onnx", "perm", 4, rules.NEGATIVE_AXIS, min_rank=3)

@@ -249,7 +249,7 @@ FIGURES_ARGUMENT = Argument(
     "FIGURE...",
     repeated=True,
     completions=all_rules,
-    completes_first_word=True,
+    completes_only_first_word=True,
 )
 FIGURE = re.compile(r"\d{1,18}", re.ASCII)
 FIGURES_HINT = "write two sizes, as 256 729, or an element count and the requested shape, as 67800 8,1,112,74"

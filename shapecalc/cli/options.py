@@ -43,7 +43,7 @@ class Argument(Record):
     required: bool = True
     repeated: bool = False
     completions: Callable[[], Iterable[str]] | None = None
-    completes_first_word: bool = False
+    completes_only_first_word: bool = False
     """Whether only the first word of a repeated argument is completed."""
 
 
@@ -107,7 +107,7 @@ def command_line_argument(help_text: str, metavar: str, *other_commands: str, re
     That command is an op or one of `other_commands`.
     """
     completions = [*OPS, *other_commands]
-    return Argument("words", help_text, metavar, required, True, lambda: completions, completes_first_word=True)
+    return Argument("words", help_text, metavar, required, True, lambda: completions, completes_only_first_word=True)
 
 
 DIALECT_FILTER = Option(

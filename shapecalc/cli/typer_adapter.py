@@ -135,7 +135,7 @@ def _completion_callback(parameter: Argument | Option) -> Callable[..., list[str
     """Return the completion callback of a parameter, or None without completions."""
     if (names := parameter.completions) is None:
         return None
-    first = isinstance(parameter, Argument) and parameter.completes_first_word
+    first = isinstance(parameter, Argument) and parameter.completes_only_first_word
     return lambda ctx, incomplete: (  # Typer requires these parameter names
         [] if first and ctx.params.get(parameter.name) else names_with_prefix(names(), incomplete)
     )

@@ -267,7 +267,7 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
 
     The result is a read-only view of `array` if possible, otherwise a new array. A new array is writable unless it is a
     broadcast view of its own elements. With `contiguous`, the result is C-contiguous. CuPy has no read-only arrays. A
-    subclass, such as a masked array, is read as a base-class array. The result of the op `shape` is an int64 vector of
+    subclass, such as a masked array, is treated as its base class. The result of the op `shape` is an int64 vector of
     the dims. If `backend` is `auto`, NumPy copies element types that CuPy cannot copy, with a `RuntimeWarning`.
 
     Raises `ShapeError` (usage) if the array has another shape, or if the answer has symbolic sizes. Raises

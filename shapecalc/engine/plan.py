@@ -236,10 +236,10 @@ class _CopySearch:
 
 
 def executable_moves(answer: Trace | Chain) -> tuple[Move, ...]:
-    """Return the moves of an answer that a plan can execute.
+    """Return the moves of an answer, after checking that they can be executed.
 
-    Pads are returned, too, although a plan cannot execute them. Raises `ShapeError` (usage) if the answer is refused,
-    has symbolic sizes, or has several operands or windows.
+    Pads may be among the moves; the caller must execute them, because a plan cannot. Raises `ShapeError` (usage) if the
+    answer is refused, has symbolic sizes, or has several operands or windows.
     """
     require_executable_moves(answer.moves, answer.input, answer.output)
     return answer.moves

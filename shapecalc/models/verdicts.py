@@ -55,7 +55,7 @@ NO_SAMPLE_AXIS = "no axis separates the samples"
 BATCH_POSITION_TEXTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": "the fast part of axis {}"}
 BATCH_POSITION_TEXTS |= {"middle": "a middle part of axis {}"}
 """The description of the position of the batch, by the second result of `locate_batch`; `{}` is the axis."""
-MAX_FILL_TARGETS = 256
+MAX_TARGETS = 256
 """The maximum number of candidate targets for each choice of the entry that is the batch dim."""
 OTHER_SIZES_STAY, NO_TRANSPOSE = "the other sizes stay", "no Transpose"
 TargetEvaluator = Callable[[tuple[Any, ...], bool | None], tuple[IntTuple | None, ...]]
@@ -381,7 +381,7 @@ def _iter_reshape_targets(
         else:
             choices.append((output_shape[index],) if entry == symbol == -1 else (entry,))
     for number, target in enumerate(every_choice(*choices)):
-        if number == MAX_FILL_TARGETS:
+        if number == MAX_TARGETS:
             return
         if target.count(-1) <= 1:
             yield target

@@ -49,9 +49,17 @@ MIN_MAP_CHANNELS = 32
 MAX_CHANNELS = 4096
 """The maximum number of channels of a feature map."""
 MIN_SHARED_FACTOR = 16
-"""The minimum shared factor of two sizes, and the minimum of other sizes that a coincidence would explain."""
+"""The minimum factor that two sizes must share."""
 MAX_COFACTOR = 64
-"""The maximum of a cofactor of a shared factor, of a ratio of two batches, and of the side of a flattened map."""
+"""The maximum cofactor of a factor that two sizes share."""
+MAX_BATCH_RATIO = 64
+"""The maximum ratio of two batch sizes that is explained."""
+MAX_FLATTENED_SIDE = 64
+"""The maximum side of a feature map that was flattened."""
+MAX_HEADS = 256
+"""The maximum number of attention heads."""
+MIN_INFORMATIVE_SIZE = 16
+"""The minimum size in a relation such as 2*n + 1, which small sizes fit by coincidence."""
 MAX_ROUNDING = 2
 """The maximum difference in height or width that is explained by rounding."""
 MIN_MAP_AREA = 400
@@ -312,7 +320,7 @@ def describe_count(count: int) -> tuple[str, ...]:
             found.append(f"{count} = {_format_grid(side, tokens)}: would be patches{beside}")
     channels = (count & -count) if count else 0
     side = isqrt(count // max(channels, 1))
-    if channels >= MIN_MAP_CHANNELS and side >= 3 and side * side * channels == count and side <= MAX_COFACTOR:
+    if channels >= MIN_MAP_CHANNELS and side >= 3 and side * side * channels == count and side <= MAX_FLATTENED_SIDE:
         found.append(f"{count} = {channels}*{side}*{side}: would be maps, flattened")
     return tuple(found[:MAX_EXPLANATIONS])
 
@@ -450,7 +458,7 @@ def _explain_counted_twice(actual: int, expected: int, context: MismatchContext)
     """Explain a number of attention keys in which the cached tokens are counted twice."""
     small, large = sorted((actual, expected))
     is_attention = TOKEN_WORDS.search(context.text) is not None or "attn" in context.text
-    if small >= MIN_SHARED_FACTOR and abs(large - 2 * small) == 1 and is_attention:
+    if small >= MIN_INFORMATIVE_SIZE and abs(large - 2 * small) == 1 and is_attention:
         yield Candidate(
             1,
             f"{large} = 2*{small}{large - 2 * small:+d}",
@@ -460,7 +468,7 @@ def _explain_counted_twice(actual: int, expected: int, context: MismatchContext)
 
 
 def _explain_squares(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two token counts by square grids of patches with as many extra tokens."""
+    """Explain two token counts by square grids of patches and extra tokens."""
     is_own_square = max(actual, expected) == min(actual, expected) ** 2
     # features and lengths are not token counts
     if context.is_features or context.is_length or context.target or is_own_square:
@@ -537,7 +545,7 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     channels //= factor * factor
     side, other = side * factor, other * factor
     least = 3 if context.is_features and min(side, other) > 1 else MIN_CHANNELS
-    if channels < least or max(side, other) > MAX_COFACTOR or (min(side, other) > 1 and channels > MAX_CHANNELS):
+    if channels < least or max(side, other) > MAX_FLATTENED_SIDE or (min(side, other) > 1 and channels > MAX_CHANNELS):
         return
     sides = ((actual, side), (expected, other))
     terms = [f"{count} = {channels}*{each}*{each}" for count, each in sides if each > 1]
@@ -876,7 +884,7 @@ def _explain_stride(actual: int, expected: int, context: MismatchContext) -> Ite
 def _explain_spectrum(actual: int, expected: int, _context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes by a signal and its Fourier spectrum."""
     small, large = sorted((actual, expected))
-    if large % 2 == 0 and small == large // 2 + 1 and small > MIN_SHARED_FACTOR:
+    if large % 2 == 0 and small == large // 2 + 1 and small > MIN_INFORMATIVE_SIZE:
         yield Candidate(
             1,
             f"{small} = {large}//2+1",
@@ -966,7 +974,7 @@ def _explain_square_maps(actual: int, _expected: int, context: MismatchContext) 
 def _explain_adjacent_size(actual: int, _expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain an element count by a requested size that is off by one."""
     target = context.target
-    known = [size for size in target if size > MIN_SHARED_FACTOR]
+    known = [size for size in target if size > MIN_INFORMATIVE_SIZE]
     if target.count(-1) != 1 or not known:
         return
     found = []
@@ -1009,7 +1017,7 @@ def _explain_joined_setting(actual: int, expected: int, context: MismatchContext
     for name, digits in SETTING_VALUE.findall(context.text):
         part = int(digits)
         rest, given = expected - part, actual - (expected - part)
-        if part > 1 and rest >= MIN_SHARED_FACTOR and given > 0 and rest in context.numbers:
+        if part > 1 and rest >= MIN_INFORMATIVE_SIZE and given > 0 and rest in context.numbers:
             yield Candidate(
                 1,
                 f"{expected} = {part}+{rest}, {actual} = {given}+{rest}",
@@ -1030,7 +1038,7 @@ def _explain_heads(actual: int, expected: int, context: MismatchContext) -> Iter
     times = expected // actual
     for axis in (2, 1):
         heads, remainder = divmod(target[axis], times)
-        if not remainder and 1 < times < target[axis] <= MAX_COFACTOR * 4:
+        if not remainder and 1 < times < target[axis] <= MAX_HEADS:
             shape = (*target[:axis], heads, *target[axis + 1 :])
             are_grids = (
                 target[-1] < MIN_LANGUAGE_HEAD_DIM and _grid_side(target[1]) > 0 and _grid_side(target[1] // times) > 0
@@ -1133,7 +1141,7 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
     if small < 1 or large % small or context.is_length:
         return
     times = large // small
-    if context.axis == 0 and small > 1 and times <= MAX_COFACTOR:
+    if context.axis == 0 and small > 1 and times <= MAX_BATCH_RATIO:
         yield Candidate(
             2,
             f"{large} = {times}*{small}, at dim 0",
@@ -1210,9 +1218,9 @@ def _explain_difference(actual: int, expected: int, context: MismatchContext) ->
     """Explain a difference by a number in the text, or by a mask that lacks tokens."""
     small, large = sorted((actual, expected))
     rest = large - small
-    is_printed = rest in context.numbers - {small, large} and rest >= MIN_SHARED_FACTOR
+    is_printed = rest in context.numbers - {small, large} and rest >= MIN_INFORMATIVE_SIZE
     is_token_count = (
-        (context.axis or 0) < 2 and rest >= MIN_SHARED_FACTOR and large < 1 << 17 and large % max(small, 1) != 0
+        (context.axis or 0) < 2 and rest >= MIN_INFORMATIVE_SIZE and large < 1 << 17 and large % max(small, 1) != 0
     )
     is_mask = is_token_count and MASK_WORDS.search(context.text) is not None
     is_limit = small in TOKEN_POSITIONS and POSITION_WORDS.search(context.text) is not None
@@ -1320,7 +1328,7 @@ def _explain_image_size(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_multiple(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a size that is not a multiple of its divisor."""
+    """Explain a size that is not a multiple of the required divisor."""
     if not context.is_divisor or expected < 2 or actual < expected or actual % expected == 0:
         return
     down, up = actual - actual % expected, actual + -actual % expected

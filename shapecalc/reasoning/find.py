@@ -331,7 +331,7 @@ def _find_exact_divisor(first: Dim, second: Dim, known: Assumptions) -> Dim | No
 
 
 def _match_unique_symbols(split: PartialSplit, known: Assumptions) -> PartialSplit:
-    """Take one factor from each pair of axes that only one symbolic size connects.
+    """Take a factor from each pair of axes that a symbolic size connects.
 
     A symbolic size connects two axes if it occurs in exactly one axis of each shape.
     """

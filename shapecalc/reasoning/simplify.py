@@ -7,7 +7,8 @@ input; a roll always copies.
 
 A window is a run of consecutive stages. A short form is a short sequence of moves with the same output as a window. A
 window is replaced by a short form if the chain becomes cheaper or shorter. A window that drops elements, reads the
-input from an offset or mixes axes has no short form. The new chain is resolved and proved equal to the original chain;
+input from an offset or mixes axes has no short form. A reshape such as 2,3 to 3,2 mixes axes: an output axis begins
+inside an input axis, so that no stride describes it. The new chain is resolved and proved equal to the original chain;
 if the proof fails, the original chain is returned.
 
 The layout of a window's output is a list of atoms for each axis, and an atom is a size with a stride in the input. The

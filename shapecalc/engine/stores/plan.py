@@ -43,7 +43,7 @@ MAX_FILL_TARGETS = 64
 MAX_COUNTED_TASKS = 256
 """The maximum number of tasks whose reads are counted exactly; among more tasks, a sample is counted."""
 MAX_DEDUPLICATED_CHUNKS = 10_000
-"""The maximum number of source chunks of a task among which duplicates are not counted."""
+"""The maximum number of source chunks of a task that are counted without duplicates."""
 SAMPLED_TASKS = 8
 """The number of tasks from which the cost of a task shape is estimated."""
 ROW_CHUNK_BYTES = 1 << 23

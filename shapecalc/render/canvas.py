@@ -1,4 +1,4 @@
-"""The canvas of all pictures: character cells, glyphs, styles, and text helpers."""
+"""A canvas of character cells for pictures, with glyphs, styles and text helpers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Colour = tuple[int, int, int]
 CanvasCell = tuple[str, Style | str, int]
 """A character cell: its character, its style and the sum of its line directions."""
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
-"""The directions in which a line leaves a cell.
+"""Bit flags for the directions in which a line leaves a cell.
 
 Their sum is an index into `GlyphSet.box_lines`.
 """
@@ -26,12 +26,12 @@ NOTE_GAP = 3
 
 
 class GlyphSet(Record):
-    """The characters of pictures."""
+    """The characters from which pictures are drawn."""
 
     box_lines: str = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
     """The 16 box-drawing characters, indexed by the sum of their line directions."""
     copied_size_line: str = "┄"
-    """The dotted line for an output dim that copies only the size of an input dim."""
+    """The line to an output dim that copies the size of an input dim, but not its elements."""
     falling_line: str = "╲"
     """The line of an axis that moves to a higher index."""
     rising_line: str = "╱"  # noqa: RUF001
@@ -47,7 +47,7 @@ class GlyphSet(Record):
     shade: str = "░"
     """The fill of padding cells, and of axes that are too finely divided to be drawn."""
     excess: str = "▒"
-    """The block that represents a surplus or missing element."""
+    """The fill for surplus and missing elements."""
     placeholder: str = "_"
     """The placeholder of a dim that is hidden or not determined yet."""
     unknown: str = "?"
@@ -57,15 +57,15 @@ class GlyphSet(Record):
     """The label of an output dim without an input axis."""
     ellipsis: str = "…"
     cuts: str = "▕▏╎"
-    """The separators on a tape of elements: at its start, between blocks of the outermost axis, and between other
+    """The separators in a row of elements: at its start, between blocks of the outermost axis, and between other
     blocks.
     """
     second_block: str = "▓"
-    """The block of every second piece of a bar that has no separators."""
+    """The fill of every second piece of a bar, where there is no space for separators."""
     first_dots: str = ""
-    """The empty braille character, or "" if straight wires are drawn without dots.
+    """The empty braille character, or "" if straight wires are drawn without braille dots.
 
-    The other braille characters follow the empty character; each bit of a character's offset is a dot.
+    The offset of a braille character from the empty one has a bit for each of its dots.
     """
 
     @property
@@ -81,7 +81,7 @@ class GlyphSet(Record):
 
 UNICODE = GlyphSet()
 DOTTED = GlyphSet(first_dots="\u2800")
-"""The glyphs for terminals, including braille dots; terminal fonts contain braille."""
+"""The Unicode glyphs for terminals, including braille, which terminal fonts contain."""
 ASCII = GlyphSet(
     " '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...", "[|:", "%"
 )
@@ -226,35 +226,32 @@ class Canvas:
             self.draw_segments(x, y, UP | DOWN, style)
 
     def write_text(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
-        """Write text from cell `x` of row `y` on, one character per cell."""
+        """Write text into row `y`, starting at cell `x`, with one character per cell."""
         if style is not None and y < len(self._rows):
             row = self._rows[y]
             for at, char in enumerate(text, x):
                 row[at] = char, style, TEXT_FLAG
 
     def write_styled_text(self, x: int, y: int, text: str, styles: Sequence[Style | str]) -> None:
-        """Write text from cell `x` of row `y` on, with one style per character."""
+        """Write text into row `y`, starting at cell `x`, with one style per character."""
         if y < len(self._rows):
             self._rows[y] |= {
                 at: (char, style, TEXT_FLAG) for at, (char, style) in enumerate(zip(text, styles, strict=True), x)
             }
 
     def is_blank(self, x: int, y: int, width: int) -> bool:
-        """Return whether `width` cells of row `y` are blank from cell `x` on."""
+        """Return whether `width` cells of row `y`, starting at cell `x`, are blank."""
         return y >= len(self._rows) or all(self._rows[y].get(x + at, BLANK)[0] == " " for at in range(width))
 
     def dash_lines(self, left: int, right: int) -> None:
-        """Dash the horizontal lines in the columns from `left` to `right`.
-
-        Column `right` is not included.
-        """
+        """Dash the horizontal lines in the columns from `left` to `right`, exclusive."""
         for row in self._rows:
             for x, (_, style, ways) in row.items():
                 if left <= x < right and ways == LEFT | RIGHT:
                     row[x] = self.glyphs.copied_size_line, style, TEXT_FLAG
 
     def render(self, width: int, rows: Sequence[int] | None = None) -> Text:
-        """Render rows as text, by default all rows.
+        """Render the given rows as text, by default all rows.
 
         A row wider than `width` is truncated with an ellipsis.
         """
@@ -324,10 +321,9 @@ def rows_around(focus: int, row_count: int, limit: int) -> range:
 
 
 def choose_row_pitch(row_count: int, height: int, reserved_lines: int, max_height: int = 20) -> int:
-    """Return the largest row pitch that fits a height.
+    """Return the largest distance between rows, 1 or 2 lines, that fits a height.
 
-    The pitch is the distance between two rows, 1 or 2 lines. `height` includes `reserved_lines` for other text, and is
-    limited by `max_height`.
+    `height` includes `reserved_lines` for other text; of a larger height, only `max_height` lines are used.
 
     >>> [choose_row_pitch(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 2]
@@ -337,9 +333,9 @@ def choose_row_pitch(row_count: int, height: int, reserved_lines: int, max_heigh
 
 
 def pack_notes(notes: list[Text], width: int) -> list[Text]:
-    """Join notes into as few lines of at most `width` characters as possible.
+    """Join notes into as few lines as possible, each of at most `width` characters.
 
-    Long notes are wrapped.
+    Longer notes are wrapped.
     """
     lines = list[Text]()
     for note in notes:

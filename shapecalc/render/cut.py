@@ -1,7 +1,7 @@
 """The cuts that divide the elements of a tensor into dims.
 
-A tape shows all elements of a tensor in one row. The cuts divide the tape into pieces of equal length, and each of
-these pieces can be cut again.
+A tape shows all elements of a tensor in one row. Cuts divide the tape into pieces of equal length, and each piece can
+be cut again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shapecalc.render.tape import MAX_TAPE_ELEMENTS
 
 
 class CutState:
-    """The cuts of a tape, with the fixed piece lengths and the current length.
+    """The cuts of a tape: the lengths already fixed, and the one that is being chosen.
 
     >>> state = CutState((2, 3, 4))
     >>> state.length, state.shape
@@ -34,10 +34,10 @@ class CutState:
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        """Create cuts with pieces as long as the last dim of a shape."""
+        """Cut the tape into pieces as long as the last dim of a shape."""
         self.shape_before, self.count = shape, prod(shape)
         self.kept: list[int] = []
-        """The fixed piece lengths, in descending order; each is a divisor of the one before it."""
+        """The fixed piece lengths in descending order; each divides the one before it."""
         self.length = max(1, shape[-1] if shape else 1)
 
     @property
@@ -47,12 +47,12 @@ class CutState:
 
     @property
     def remainder(self) -> int:
-        """The number of elements that remain after the last cut of a piece."""
+        """The number of elements of a piece after its last cut."""
         return self.piece_length % self.length
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The shape into which the tape is cut, or None if elements remain."""
+        """The shape that the cuts produce, or None if elements remain."""
         if self.remainder:
             return None
         lengths = (self.count, *self.kept, self.length)
@@ -60,7 +60,7 @@ class CutState:
 
     @property
     def request_text(self) -> str:
-        """The shape as a reshape target, with -1 for the dim that is being changed."""
+        """The shape as the target of a reshape, with -1 for the dim that is being changed."""
         if self.shape is None:
             return ""
         dims = [str(dim) for dim in self.shape]
@@ -72,18 +72,21 @@ class CutState:
         self.length = max(1, min(self.length + offset, self.piece_length))
 
     def keep_cuts(self) -> None:
-        """Fix the current length if no elements remain, so that the new pieces can be cut."""
+        """Fix the current length, so that the new pieces can be cut.
+
+        If elements remain, nothing is changed.
+        """
         if not self.remainder:
             self.kept.append(self.length)
 
     def undo_cuts(self) -> None:
-        """Make the last fixed length the current length again."""
+        """Remove the last fixed length, and make it the current length again."""
         if self.kept:
             self.length = self.kept.pop()
 
 
 def can_cut(shape: Shape) -> bool:
-    """Return whether a shape is concrete, and has few enough elements for a tape."""
+    """Return whether a shape is concrete, and its elements can be drawn one by one."""
     sizes = [dim for dim in shape if isinstance(dim, int) and dim > 0]
     return len(sizes) == len(shape) and 1 < prod(sizes) <= MAX_TAPE_ELEMENTS
 
@@ -112,10 +115,10 @@ def cut_heading(state: CutState, accent: str) -> Text:
 
 
 def draw_cut_tape(state: CutState, width: int) -> list[Text]:
-    """Draw a tape with one line per piece.
+    """Draw the elements of a tensor with one line per piece.
 
-    The colour of an element is determined by its index on the first axis of the input, and a dashed line separates
-    these colours within a piece. Remaining elements are red.
+    The colour of an element depends on its index along the first axis of the input; a dashed line separates two colours
+    within a piece. Remaining elements are red.
 
     >>> state = CutState((2, 3))
     >>> state.move_cuts(1)

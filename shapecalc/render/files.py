@@ -45,36 +45,36 @@ from shapecalc.render.tape import draw_tapes, tape_path, tensor_index_before
 SVG_TYPE = "image/svg+xml"
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
 """The size of a character cell, and the margin, in pixels."""
-CELL_SPACING = 'lengthAdjust="spacingAndGlyphs" xml:space="preserve"'
-"""The SVG attributes that align columns and connect adjacent lines in any font."""
+ALIGNMENT = 'lengthAdjust="spacingAndGlyphs" xml:space="preserve"'
+"""The SVG attributes with which columns are aligned and lines connected in any font."""
 FONT_STACK = "'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace"
 """The CSS `font-family` list; its first font is included in the package."""
 MAX_LINES = 400
-"""The maximum number of lines of a picture; a longer picture is truncated."""
+"""The maximum number of lines of a picture; longer pictures are truncated."""
 PAGE_COLOURS: dict[str, tuple[Colour, Colour, Colour]] = {
     "light": ((255, 255, 255), (31, 31, 31), (90, 90, 90)),
     "dark": ((24, 24, 24), (230, 230, 230), (165, 165, 165)),
 }
-"""The colours of the page, of its text and of dimmed text, by theme."""
+"""The colours of the page, of its text and of dimmed text, keyed by theme."""
 MIN_CONTRAST = 4.5
 """The minimum contrast ratio of text and page. Source: WCAG 2.1, 1.4.3."""
 FONT_FILE = files("shapecalc.render") / "fonts" / "DejaVuSansMono.ttf"
-"""The font file; DejaVu Sans Mono has all glyphs of the pictures."""
+"""The font DejaVu Sans Mono, which has all glyphs of the pictures."""
 FONT_FAMILY = "DejaVu Sans Mono"
 SLIDE_PIXELS, SLIDE_CELLS = (1280, 720), (88, 24)
-"""The size of a slide in pixels, and the maximum size, in character cells, of the picture on it."""
+"""The size of a slide in pixels, and the size of the largest picture on it in character cells."""
 SLIDE_FONT_SIZE, MAX_SCALE = 13.6, 3
-"""The font size of a slide before it is scaled, and the maximum scale factor.
+"""The font size before a picture is scaled to a slide, and the maximum scale factor.
 
-The font size makes text 24 pixels high if a slide of 720 pixels has 24 lines.
+With this font size, text is 24 pixels high on a slide of 720 pixels and 24 lines.
 """
 StyleKey = tuple[Colour | None, bool, bool, bool]
-"""The colour of a text, whether it is bold, whether it is dimmed, and whether its background is coloured."""
+"""The colour of text, and whether it is bold, is dimmed, and has a coloured background."""
 PICTURE_SUFFIXES = (".svg", ".png", ".html")
 DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 80, 40, 400
 """The default, minimum and maximum width of a picture in characters."""
 QUESTION_STEP = -1
-"""The pseudo step index of the picture in which all output dims are hidden."""
+"""The step index that selects the picture in which all output dims are hidden."""
 MAX_PICTURE_HEIGHT = 40
 """The maximum height, in lines, of the drawing of a step in a picture file."""
 PAGE_TEMPLATE = """<!doctype html>
@@ -92,8 +92,8 @@ def render_report(
 ) -> str:
     """Render an answer with all its steps, as SVG or as text.
 
-    The picture of at most one step is included, or with `everything`, the pictures of several steps. Box-drawing
-    characters are used if `encoding`, the encoding of the output stream, has them.
+    The report contains the picture of at most one step, or if `everything` is True, of several steps. `encoding` is the
+    encoding of the output stream; if it has no box-drawing characters, ASCII characters are used.
 
     >>> import shapecalc as sc
     >>> print(render_report(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
@@ -106,7 +106,7 @@ def render_report(
 
 
 def render_svg(text: Text, description: str, theme: str | None = None) -> str:
-    """Render styled text as SVG, with legible colours.
+    """Render styled text as an SVG with legible colours.
 
     If `theme` is None, the SVG contains both themes and follows the colour scheme of the viewer.
     """
@@ -192,9 +192,11 @@ def parse_pixels(text: str) -> tuple[int, int]:
 
 
 def fit_scale(cells: tuple[int, int], pixels: tuple[int, int]) -> float:
-    """Return the scale at which a number of columns and lines fits a size in pixels.
+    """Return the scale factor with which a picture fills a size in pixels.
 
-    Raises `ShapeError` (usage) with the smallest sufficient size if the picture does not fit; see `fit_svg`.
+    `cells` contains the columns and lines of the picture.
+
+    Raises `ShapeError` (usage), naming the smallest sufficient size, if the picture does not fit.
 
     >>> fit_scale((44, 12), (1280, 720))
     3
@@ -215,10 +217,11 @@ def fit_scale(cells: tuple[int, int], pixels: tuple[int, int]) -> float:
 
 
 def fit_svg(svg: str, pixels: tuple[int, int]) -> str:
-    """Resize an SVG to a size in pixels, with its text enlarged and centred.
+    """Resize an SVG to a size in pixels; its text is enlarged and centred.
 
-    At 1280x720, there is room for 88x24 character cells, and text is at least 24 pixels high. A margin is kept if the
-    picture then still fits. Raises `ShapeError` (usage) with the smallest sufficient size if the picture does not fit.
+    A size of 1280x720 fits 88x24 character cells, and text is then at least 24 pixels high. The margin is omitted if
+    the picture would not fit otherwise. Raises `ShapeError` (usage), naming the smallest sufficient size, if the
+    picture does not fit.
 
     >>> fit_svg(render_svg(Text("2,12"), "answer"), (1280, 720)).partition(" role")[0]
     '<svg xmlns="http://www.w3.org/2000/svg" width="1280" height="720" viewBox="-187.33 -101.5 426.67 240"'
@@ -254,7 +257,7 @@ def _line_elements(line: Text, row: int, css_prefix: str, styles: dict[StyleKey,
         if segment.text.strip():
             class_name = styles.setdefault(_style_key(segment.style), f"{css_prefix}-{len(styles)}")
             attributes = f'x="{MARGIN + column * CELL_WIDTH}" y="{y}" textLength="{cells * CELL_WIDTH}"'
-            yield f'<text class="{css_prefix} {class_name}" {attributes} {CELL_SPACING}>{escape(segment.text)}</text>'
+            yield f'<text class="{css_prefix} {class_name}" {attributes} {ALIGNMENT}>{escape(segment.text)}</text>'
             if path := "".join(_vertical_paths(segment.text, MARGIN + column * CELL_WIDTH, MARGIN + row * CELL_HEIGHT)):
                 yield f'<path class="{class_name}" d="{path}"/>'
         column += cells
@@ -263,7 +266,7 @@ def _line_elements(line: Text, row: int, css_prefix: str, styles: dict[StyleKey,
 def _vertical_paths(text: str, left: int, top: int) -> Iterator[str]:
     """Yield an SVG path for each vertical box-drawing character.
 
-    The paths fill the height of a row, because the glyphs of fonts leave gaps between rows.
+    A path fills the height of a row; the glyphs of fonts would leave gaps between rows.
     """
     for column, char in enumerate(text):
         directions = UNICODE.box_lines.find(char) & (UP | DOWN) if char in UNICODE.box_lines else 0
@@ -276,7 +279,6 @@ def _vertical_paths(text: str, left: int, top: int) -> Iterator[str]:
 
 
 def _style_key(style: Style | None) -> StyleKey:
-    """Return the colour, boldness, dimness and background flag of a style."""
     if style is None:
         return None, False, False, False
     colour = None if style.color is None or style.color.is_default else tuple(style.color.get_truecolor())
@@ -298,9 +300,9 @@ def _style_sheet(css_prefix: str, styles: dict[StyleKey, str], theme: str | None
 
 
 def _text_colour(key: StyleKey, page: Colour, ink: Colour, quiet: Colour) -> Colour:
-    """Return the colour of a text that is legible on the page.
+    """Return a colour for text that is legible on the page.
 
-    A text with a coloured background keeps its colour.
+    Text with a coloured background keeps its colour.
     """
     colour, _, is_dim, has_background = key
     if colour and has_background:
@@ -342,14 +344,15 @@ def render_png(svg: str, zoom: int = 2) -> bytes:
 
 
 def missing_package_error(error: ModuleNotFoundError) -> ShapeError:
-    """Return the error for a missing package of the optional extra `film`."""
+    """Return the error for a missing package of the extra `film`."""
     return ShapeError(Problem(FILE, missing_package_message(str(error.name), "film")))
 
 
 def match_extension(name: str, suffixes: Iterable[str], kind: str) -> str:
     """Return the extension of a file name.
 
-    `kind` is the noun for the file in the error message. Raises `ShapeError` (usage) for an unsupported extension.
+    `kind` is what the error message calls the file, such as `picture`. Raises `ShapeError` (usage) for an unsupported
+    extension.
 
     >>> match_extension("a/B.SVG", PICTURE_SUFFIXES, "picture")
     '.svg'
@@ -390,9 +393,9 @@ def render_still(
 
     The extension of `name` selects the format. Steps are numbered from 1; in step 0, all output dims are hidden. If
     `theme` is None, an SVG or HTML picture follows the colour scheme of the viewer, and a PNG has the theme `light`.
-    `pixels` is the size of the picture, by default that of its text. `shows_elements` adds the elements before and
-    after the stage of the step, if there are few.
-    Raises `ShapeError` (usage) for an unknown extension, step or theme, and (file) if the renderer is not installed.
+    `pixels` is the size of the picture, by default the size of its text. `shows_elements` adds the elements before and
+    after the stage of the step, if there are few. Raises `ShapeError` (usage) for an unknown extension, step or theme,
+    and (file) if the renderer is not installed.
     """
     ending = match_extension(name, PICTURE_SUFFIXES, "picture")
     check_step(answer, step)
@@ -408,7 +411,7 @@ def render_still(
 
 
 def draw_still(answer: Trace | Chain, step_index: int | None, width: int, *, shows_elements: bool = False) -> Text:
-    """Draw a step without the dims of later steps, or the whole answer.
+    """Draw the answer up to a step, or the whole answer.
 
     If `step_index` is None, the most informative picture of the answer is drawn. If it is `QUESTION_STEP`, the request
     is drawn with all output dims hidden. `shows_elements` adds the elements before and after the stage of the step.
@@ -421,7 +424,7 @@ def draw_still(answer: Trace | Chain, step_index: int | None, width: int, *, sho
     step_picture = draw_picture(answer, picture_step, width=width, height=MAX_PICTURE_HEIGHT, placeholders=placeholders)
     has_division = any(step.rule in INFER_RULES for step in answer.steps[picture_step : picture_step + 1])
     divisions = division_notes(stage_layouts(answer)) if step_index is None and not has_division else ()
-    # a diagram of a single stage contains all wires, so it replaces the flow diagram
+    # the diagram of the only stage contains all wires, so no flow diagram is needed
     is_diagram = len(stage_layouts(answer)) == 1 and not has_own_picture(answer, picture_step)
     parts = [clip_line(Text(escape_unprintable(command_line(answer)), "bold"), width, UNICODE), Text("")]
     if step_index == QUESTION_STEP or not is_diagram:

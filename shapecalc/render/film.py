@@ -1,7 +1,7 @@
 """Film files (animated SVG, GIF, HTML player), and films as terminal text.
 
-A film is an animation of an answer as a sequence of frames. A sprite is a text at a position of a frame. A track is the
-motion of a sprite over several frames. The text style of a sprite has a name, such as `bold`.
+A film is an animation of an answer as a sequence of frames. A sprite is a text at a position in a frame. A track is the
+motion of a sprite over several frames.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from shapecalc.render.styles import BOLD_ERROR
 
 BASELINE_OFFSET = 13
 RESULT_SECONDS = 2.0
-"""The duration of the result at the beginning of a film, in seconds."""
+"""The time for which the result is shown at the beginning of a film, in seconds."""
 MAX_SVG_BYTES = 500_000
 """The maximum size of an animated SVG in bytes."""
 GLYPH_SPACING = 'lengthAdjust="spacingAndGlyphs"'
@@ -49,12 +49,12 @@ Films draw memory as a row of cells, with vertical bars between blocks of cells.
 because the glyphs of fonts leave gaps between rows.
 """
 PAGE_TEMPLATE = resources.files("shapecalc.render") / "film.html"
-ZOOM = 2
+GIF_SCALE = 2
 """The scale factor from the SVG to the GIF."""
 STILL_HINT = "a still picture: an op's --picture FILE.png"
-"""The hint for a film path with a still-image extension."""
-SAMPLE_TEXT = "0123456789 │┃║█░ abcdefghijklm"
-"""The sample that is drawn in each text style to determine the palette of a GIF."""
+"""The hint for a film path whose extension is that of a still picture."""
+PALETTE_TEXT = "0123456789 │┃║█░ abcdefghijklm"
+"""The text from which the palette of a GIF is determined; it is drawn in each text style."""
 
 
 class TextStyle(Record):
@@ -79,7 +79,7 @@ TEXT_STYLES: Mapping[str, TextStyle] = {
 }
 """The text styles of films, keyed by name.
 
-All information that a colour conveys is also in the text.
+No information is conveyed by colour alone.
 """
 
 
@@ -126,7 +126,7 @@ def page_background(theme: str) -> str:
 
 
 def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
-    """Render the sprites at a moment of a film as terminal text.
+    """Render the sprites of a film at one moment as terminal text.
 
     A sprite is drawn in the cells nearest to its position.
     """
@@ -152,7 +152,7 @@ def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
 
 
 def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
-    """Render the sprites at a moment of a film as an SVG without animation."""
+    """Render the sprites of a film at one moment as an SVG without animation."""
     return _svg_document(
         film,
         "".join(_sprite_element(word.text, word.text_style, word.x, word.y) for word in sprites if word.text),
@@ -163,7 +163,7 @@ def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
 def begin_with_result(film: Film) -> Film:
     """Return a copy of a film that first shows its last frame.
 
-    Viewers then know from the start what the film explains.
+    The viewer then knows from the start which result the film explains.
 
     >>> import shapecalc as sc
     >>> [frame.sentence for frame in begin_with_result(make_film(sc.reshape((2, 3), (3, 2)))).frames[:2]]
@@ -198,7 +198,7 @@ def style_sheet(theme: str | None) -> str:
 
 
 def _colour_rules(theme: str) -> str:
-    """Return the CSS rules for the colours of text styles in a theme."""
+    """Return the CSS rules for the text colours of a theme."""
     inks = "".join(f".{name}{{fill:{text_style_colour(look, theme)}}}" for name, look in TEXT_STYLES.items())
     behind = "".join(
         f".{name}-behind{{fill:{look.background}}}" for name, look in TEXT_STYLES.items() if look.background
@@ -207,9 +207,10 @@ def _colour_rules(theme: str) -> str:
 
 
 def _sprite_element(text: str, text_style: str, x: float, y: float, animation: str = "") -> str:
-    """Return the SVG element of a text at a position in cells.
+    """Return the SVG element of a text.
 
-    `text_style` is the name of a text style. `animation` is an SVG animation of the position.
+    `text_style` is the name of a text style, and `x` and `y` are in cells. `animation` is an SVG animation of the
+    position.
     """
     x, text = x + len(text) - len(text.lstrip()), text.lstrip()
     width, left, top = (
@@ -242,7 +243,7 @@ def _format_number(number: float) -> str:
 
 
 def _group_element(start: float, end: float, tracks: Iterable[Track], seconds: float) -> str:
-    """Return an SVG group of tracks, visible from time `start` to time `end`.
+    """Return an SVG group of tracks that is visible from time `start` to time `end`.
 
     `seconds` is the duration of the film.
     """
@@ -281,8 +282,8 @@ def _key_times(times: Iterable[float], seconds: float) -> str:
 def render_page(film: Film, theme: str | None) -> bytes:
     """Render a film as an HTML page with a player.
 
-    The player can also ask the viewer to predict dims. If `theme` is None, the page initially follows the colour scheme
-    of the viewer.
+    The player can ask the viewer to predict dims. If `theme` is None, the page initially follows the colour scheme of
+    the viewer.
     """
     width, height = pixel_size(film)
     template = Template(PAGE_TEMPLATE.read_text("utf-8"))
@@ -302,7 +303,7 @@ def render_page(film: Film, theme: str | None) -> bytes:
 def _script_data(film: Film) -> dict[str, object]:
     """Return the data of a film for the JavaScript player.
 
-    The data contain the tracks, the captions and start times of the frames, and the sizes of cells and bars.
+    The data contain the tracks, the caption and start time of each frame, and the sizes of cells and bars in pixels.
     """
     words = [
         [word.text, word.text_style, *_round_numbers((word.start, word.end)), [*map(_round_numbers, word.points)]]
@@ -334,12 +335,12 @@ def _script_json(value: object) -> str:
 def render_gif(film: Film, theme: str | None, pixels: tuple[int, int] | None = None) -> bytes:
     """Render a film as a looping GIF.
 
-    `pixels` is its size; by default, its text is twice that of an SVG. Each text is rasterized once per text style, and
-    each GIF frame contains only the changed area. Raises `ShapeError` (file) if the extra `film` is not installed, and
-    (usage) if there are too many GIF frames, or if the text does not fit the size.
+    `pixels` is the size of the GIF; by default, it is twice that of the SVG. Each text is rasterized once per text
+    style, and each frame of the GIF contains only the changed area. Raises `ShapeError` (file) if the extra `film` is
+    not installed, and (usage) if there are too many GIF frames, or if the text does not fit the size.
     """
-    scale = ZOOM if pixels is None else files.fit_scale((film.width, film.height), pixels)
-    size = pixels or (ZOOM * pixel_size(film)[0], ZOOM * pixel_size(film)[1])
+    scale = GIF_SCALE if pixels is None else files.fit_scale((film.width, film.height), pixels)
+    size = pixels or (GIF_SCALE * pixel_size(film)[0], GIF_SCALE * pixel_size(film)[1])
     left, top = ((whole - scale * part) / 2 for whole, part in zip(size, pixel_size(film), strict=True))
     try:
         from PIL import Image, ImageChops
@@ -353,7 +354,7 @@ def render_gif(film: Film, theme: str | None, pixels: tuple[int, int] | None = N
     def rasterize(svg: str) -> Image.Image:
         return Image.open(BytesIO(files.render_png(svg, 1))).convert("RGB")
 
-    sample = [Sprite(0, row, SAMPLE_TEXT, look) for row, look in enumerate(TEXT_STYLES)]
+    sample = [Sprite(0, row, PALETTE_TEXT, look) for row, look in enumerate(TEXT_STYLES)]
     palette = rasterize(render_moment(film, sample, theme or "light")).quantize(64)
 
     def draw_elements(film: Film, elements: str) -> Image.Image:
@@ -368,7 +369,7 @@ def render_gif(film: Film, theme: str | None, pixels: tuple[int, int] | None = N
 
     @cache
     def draw_text(text: str, look: str) -> tuple[Image.Image, Image.Image]:
-        """Draw a text, and return its image and its mask."""
+        """Draw a text, and return the image and its mask."""
         image = draw_elements(replace(film, width=len(text), height=1), _sprite_element(text, look, 0, 0))
         return image, image.point(lambda colour: 255 * (colour != paper), "1")
 
@@ -405,8 +406,8 @@ def render_film(
     """Return the film of an answer and the contents of its file.
 
     The extension of `name` selects the format. If the film is too large, it is rendered again with a smaller height.
-    `pixels` is the size of an SVG or a GIF, by default that of its text. Raises `ShapeError` (usage) if the theme or
-    the extension is unknown, or if the film is too long, and (file) if the renderer is not installed.
+    `pixels` is the size of an SVG or a GIF, by default the size of its text. Raises `ShapeError` (usage) if the theme
+    or the extension is unknown, or if the film is too long, and (file) if the renderer is not installed.
 
     >>> import shapecalc as sc
     >>> render_film(sc.reshape((2, 3), (3, 2)), "x.pdf")

@@ -2,8 +2,8 @@
 
 Column 0 is the input shape, and column n is the output shape of stage n. Row i of a column is dim i, so the wire of an
 axis that keeps its index is a straight line. A token is the requested value of a dim, such as 0 or -1; it is drawn on
-the wire that leads to the dim. A placeholder replaces a dim that the user must predict. The module also draws single
-lines: one with the names of the stages, and one with the shapes after the stages.
+the wire that leads to the dim. A placeholder replaces a dim that the user must predict. A map is a compact flow
+diagram. The module also draws two single lines: the names of the stages, and the shapes after the stages.
 """
 
 from __future__ import annotations
@@ -45,36 +45,36 @@ from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.render.wires import Wiring, draw_wires, is_partially_connected, route_wires
 
 Placeholders = Mapping[tuple[int, int], str]
-"""The placeholder of each hidden dim, keyed by its (column, index) position."""
+"""The placeholder of each hidden dim, keyed by the column and the index of the dim."""
 NO_PLACEHOLDERS: Placeholders = {}
 """The empty mapping, for drawings in which all dims are visible."""
 SCALAR_TEXT = "[]"
 OUTPUT_HEADING = "output"
-"""The heading of the last column of a map; all headings of a map are short."""
+"""The heading of the last column of a map, in which all headings are short."""
 MAX_DIM_WIDTH = 14
 MAX_SPACED_AXES = 5
-"""The maximum number of axes for which rows are two lines apart by default.
+"""The maximum number of axes with a blank line between their rows.
 
-This spacing is used only if no height is specified and some wires have labels.
+The blank lines are drawn only if no height is specified and some wires have labels.
 """
 MAX_MIXING_NOTES = 4
 """The maximum number of notes on mixed axes per stage.
 
-If a stage has more notes, one general note replaces them.
+One general note replaces a larger number of notes.
 """
 LABELLED_KINDS = (StageKind.BROADCAST, StageKind.PRODUCT, StageKind.WINDOW)
-"""The stage kinds that sum or repeat axes; the wires of these axes end, and have labels."""
+"""The kinds of stages that sum or repeat axes; the wires of these axes end at a label."""
 LABEL_SPACE = 4
 """The width of the space around the label of a wire, in cells."""
 SPACINGS = ((2, 16), (2, 11), (2, 7), (2, 3), (1, 3), (1, 1))
-"""Pairs of a row spacing in lines and a minimum wire length in cells.
+"""The possible distances between rows, in lines, each with a minimum length of wires, in cells.
 
-The largest spacing that fits is used.
+The first item that fits is used.
 """
 
 
-STRAIGHT_ROOM = 1
-"""The maximum length, in cells, of the horizontal ends of straight wires."""
+MAX_STRAIGHT_END = 1
+"""The maximum length of the horizontal end of a straight wire, in cells."""
 
 
 def column_placeholders(placeholders: Placeholders, column: int) -> Mapping[int, str]:
@@ -83,7 +83,7 @@ def column_placeholders(placeholders: Placeholders, column: int) -> Mapping[int,
 
 
 class Column(Record):
-    """A column of the flow diagram: dims, with the texts of marks and sizes."""
+    """A column of the flow diagram: dims, and their marks and sizes as text."""
 
     cells: tuple[Cell, ...]
     marks: tuple[str, ...]
@@ -98,7 +98,7 @@ class Column(Record):
 
     @property
     def width(self) -> int:
-        """The width of the column: a mark, a space and a dim, or the minimum."""
+        """The width of the column: a mark, a space and a dim, or the minimum width."""
         dims = max(map(len, self.dims), default=len(SCALAR_TEXT) * self.is_scalar)
         return max(self.mark_width + bool(self.mark_width) + dims, self.min_width)
 
@@ -109,15 +109,15 @@ class ColumnGap(Record):
     wiring: Wiring
     title: str
     tokens: tuple[str, ...]
-    """The token on the wire into each output dim; empty for a dim without a token."""
+    """The token on the wire to each output dim; empty for a dim without a token."""
     min_wire_width: int
     is_beside_heading: bool = False
-    """Whether the next column has a heading, which the title must not cover."""
+    """Whether the next column has a heading, over which the title must not extend."""
     label_width: int = 0
     """The width, in cells, that the labels of wires need in the gap."""
 
     def width(self, column_width: int) -> int:
-        """Return the width of the gap for its wires, tokens and title.
+        """Return the width that the wires, tokens and title of the gap need.
 
         The title can extend over the next column, whose width is `column_width`.
         """
@@ -135,7 +135,7 @@ class FlowLayout(Record):
     visible_columns: tuple[int, int]
     """The indices of the first and the last visible column, both inclusive."""
     pitch: int
-    """The distance between two axes, in lines."""
+    """The distance between two rows, in lines."""
 
     @property
     def height(self) -> int:
@@ -148,8 +148,8 @@ class FlowLayout(Record):
 def draw_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position: tuple[int, int]) -> None:
     """Draw the requested value of a dim on its wire.
 
-    If the step determines the dim, a pointer is added. `position` is the column and row at which the wire ends on the
-    canvas.
+    A pointer is added if step `step_index` determines the dim. `position` is the column and row of the canvas at which
+    the wire ends.
     """
     right, y = position
     if token:
@@ -163,7 +163,7 @@ def make_column(
 ) -> Column:
     """Return the column of a stage's output dims, or of the input dims.
 
-    The output of the op `shape` is a vector; its column has indices instead of marks.
+    The output of the op `shape` is a vector, so its column has indices instead of marks.
     """
     finished = layout is None or (layout.problem is None and layout.stage.is_finished)
     sizes = [glyphs.unknown if cell.dim is None else clip_text(str(cell.dim), MAX_DIM_WIDTH, glyphs) for cell in cells]
@@ -197,7 +197,7 @@ def _make_gap(
         len(title) + 1 - output_column.width - SPACINGS[-1][1],
     )
     wires = route_wires(layout, pitch, (width - least - 2, height), free, glyphs, is_only=is_only)
-    return ColumnGap(wires, title, tuple(tokens), min(room, STRAIGHT_ROOM) if wires.straight_width else room)
+    return ColumnGap(wires, title, tuple(tokens), min(room, MAX_STRAIGHT_END) if wires.straight_width else room)
 
 
 def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
@@ -218,7 +218,7 @@ def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
 def _join_token(layout: StageLayout, axis: int) -> str:
     """Return the text on the wire of the axis along which operands are joined.
 
-    For one operand, the text is the name and the dim of the operand; for several, it is their names or their number.
+    For one operand, the text is its name and dim; for several operands, it is their names or their number.
     """
     operands = [*zip(layout.operand_names, stage_operands(layout)[1:], strict=False)]
     if any(axis >= len(operand.shape) for _, operand in operands):
@@ -231,9 +231,9 @@ def _join_token(layout: StageLayout, axis: int) -> str:
 
 
 def _end_labels(layout: StageLayout) -> dict[int, str]:
-    """Return the labels of the axes with wires that end in a stage.
+    """Return the labels of wires that end inside a stage, keyed by axis.
 
-    The label states why the wire ends: the axis is summed or repeated. The labels are keyed by axis.
+    A label states whether the axis is summed or repeated.
 
     >>> import shapecalc as sc
     >>> _end_labels(stage_layouts(sc.broadcast((8, 1, 6), (7, 1)))[0])
@@ -249,9 +249,9 @@ def _end_labels(layout: StageLayout) -> dict[int, str]:
 
 
 def _operand_labels(layout: StageLayout, glyphs: GlyphSet) -> dict[int, str]:
-    """Return the labels of the output dims that come only from another operand.
+    """Return the labels of output dims that come only from another operand.
 
-    The label is the name of the dim in that operand. The labels are keyed by output dim.
+    A label is the name of the dim in that operand. The labels are keyed by output dim.
     """
     if layout.stage.kind not in LABELLED_KINDS:
         return {}
@@ -263,7 +263,7 @@ def _operand_labels(layout: StageLayout, glyphs: GlyphSet) -> dict[int, str]:
 
 
 def _label_width(layout: StageLayout, glyphs: GlyphSet) -> int:
-    """Return the width of a gap that fits the labels at both ends of a wire.
+    """Return the width of a gap in which the labels at both ends of a wire fit.
 
     The width is 0 if the stage has no labels.
     """
@@ -273,7 +273,7 @@ def _label_width(layout: StageLayout, glyphs: GlyphSet) -> int:
 
 
 def _fit_columns(widths: Sequence[int], gaps: tuple[ColumnGap, ...], index: int, width: int) -> tuple[int, int]:
-    """Return the first and the last column that fit a width, both inclusive.
+    """Return the first and the last of the columns that fit a width.
 
     The columns before and after the stage at `index` are always included.
     """
@@ -309,10 +309,11 @@ def draw_flow(
     r"""Draw the flow diagram of an answer at a step, by default after all steps.
 
     `width` and `height` are in character cells. If not all axes fit, those around the current step are drawn.
-    `selected_dim` is the column and the index of a dim; this dim and the dims that it depends on are highlighted.
-    The style of each dim contains its position as the metadata `dim`. `placeholders` maps the positions of hidden dims
-    to their placeholders; hidden dims have no wires. With `hides_refusal`, neither the refused dim nor the problem is
-    shown. With `is_map`, headings are short, and only dims that are determined up to the current step are shown.
+    `selected_dim` is the column and the index of a dim; this dim and the dims that it depends on are highlighted. The
+    style of each dim has the position of the dim as the metadata `dim`. `placeholders` maps the positions of hidden
+    dims to their placeholders; hidden dims have no wires. If `hides_refusal` is True, neither the refused dim nor the
+    problem is shown. If `is_map` is True, headings are short, and only dims that are determined up to the current step
+    are shown.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -400,7 +401,10 @@ def _lay_out_columns(
 
 
 def is_long_permutation(all_layouts: Sequence[StageLayout]) -> bool:
-    """Return whether the only stage permutes many axes; its wires are hard to follow without space between the rows."""
+    """Return whether the only stage permutes many axes.
+
+    Its wires are hard to follow if there are no blank lines between the rows.
+    """
     is_permutation = len(all_layouts) == 1 and all_layouts[0].stage.kind is StageKind.PERMUTE
     return is_permutation and len(all_layouts[0].cells) > MAX_SPACED_AXES
 
@@ -466,7 +470,7 @@ def _operand_notes(shown_layouts: Sequence[StageLayout]) -> list[str]:
 
 
 def _mixing_notes(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
-    """Return notes on dims that mix axes, as in `~x and ~y mix a and b`."""
+    """Return notes on dims that mix several axes, as in `~x and ~y mix a and b`."""
     notes = list[str]()
     for group in split_mixed_groups(
         group_axes(len(layout.cells_before), layout.wires, layout.newly_marked_dims),
@@ -499,13 +503,13 @@ def _dim_ancestors(
 
 
 class _FlowDrawing(Record):
-    """Draws a flow diagram on a canvas, from left to right."""
+    """A drawing of a flow diagram, made from left to right on a canvas."""
 
     canvas: Canvas
     pitch: int
     step_index: int
     highlighted: frozenset[tuple[int, int]]
-    """The positions of the selected dim and of all dims that it depends on."""
+    """The positions of the selected dim, and of all dims on which it depends."""
     placeholders: Placeholders
     selected_dim: tuple[int, int] | None
     shown_step: int | None
@@ -571,10 +575,10 @@ class _FlowDrawing(Record):
         return self.draw_column(output_column, column_index, right + 1)
 
     def draw_labels(self, layout: StageLayout, column_index: int, edges: tuple[int, int]) -> None:
-        """Label the wires that end or begin in a gap.
+        """Label the wires that end or begin inside a gap.
 
-        Wires begin in the gap if they come from another operand. `edges` are the x coordinates of the left and the
-        right end of the gap. A label that overlaps another wire is omitted.
+        A wire begins there if it comes from another operand. `edges` are the x coordinates of the left and the right
+        end of the gap. A label that overlaps another wire is omitted.
         """
         (left, right), strokes = edges, self.canvas.glyphs
         for axis, label in _end_labels(layout).items():
@@ -587,13 +591,13 @@ class _FlowDrawing(Record):
                 self.canvas.write_text(right - len(text), self._canvas_line(out), text, style)
 
     def _canvas_line(self, row: int) -> int:
-        """Return the canvas line of a row of dims, below the heading."""
+        """Return the canvas row on which the dims with index `row` are drawn."""
         return 1 + self.pitch * row
 
     def _line_style(
         self, layout: StageLayout, out_dims: Collection[int], axes: Collection[int], column_index: int
     ) -> Style | None:
-        """Return the style of the wires between axes and output dims.
+        """Return the style of the wires from some axes to some output dims.
 
         Hidden wires have the style None.
         """
@@ -620,9 +624,9 @@ class _FlowDrawing(Record):
 
 
 def _first_step(layout: StageLayout, out_dims: Collection[int], axes: Collection[int]) -> int:
-    """Return the index of the first step that involves the given dims or axes.
+    """Return the index of the first step that determines or drops some given dim.
 
-    Such a step determines one of the dims, or drops one of the axes.
+    Such a step determines one of `out_dims`, or drops one of `axes`.
     """
     if out_dims:
         return min(layout.cells[out].step_index for out in out_dims)
@@ -637,8 +641,8 @@ def draw_stage_line(
 ) -> Text:
     """Draw a line with the names of the stages and the current step.
 
-    The style of a name contains the index of the first step of the stage as the metadata `step`; the style of the
-    current step contains its own index.
+    The style of a name has the index of the stage's first step as the metadata `step`. The style of the current step
+    has the index of this step.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -663,7 +667,7 @@ def draw_stage_line(
 def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet) -> Text:
     """Format the number and the name of the current step.
 
-    After the last step, the text is `done`, or the name of the rule that refuses the request.
+    After the last step, return `done`, or the name of the rule that refuses the request.
     """
     if step_index < len(answer.steps):
         return Text(
@@ -675,7 +679,7 @@ def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet)
 
 @lru_cache(maxsize=256)
 def _step_style(step_index: int, bold: bool | None = None) -> Style:
-    """Return a style whose metadata makes a click open a step."""
+    """Return the style of a text that opens a step when it is clicked."""
     return Style(bold=bold, meta={"step": step_index})
 
 
@@ -684,7 +688,8 @@ def draw_shape_line(
 ) -> Text:
     """Draw a line with the input shape and the shape after each stage.
 
-    Dims that are determined by step `step_index` or later have placeholders. A vector of sizes is in brackets.
+    Dims that are determined by step `step_index` or later have placeholders. The output of the op `shape` is in
+    brackets.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII

@@ -2,8 +2,8 @@
 
 The last axis of a tensor is horizontal, and the other axes are vertical; rows and columns are labelled with their
 indices. Lines separate blocks of rows. One input element is highlighted in all tables. If a tensor is too large, only
-the part around this element is drawn, with a note on the visible rows and columns. A `TensorPath` determines the index
-of each element in each tensor.
+the part around this element is drawn, with a note on the visible rows and columns. A `TensorPath` gives the index of an
+input element in each tensor.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import escape_unprintable, shape_text
 from shapecalc.reasoning.equiv import (
-    Counterexample,  # deferred, because the start of the app does not need it
+    Counterexample,  # imported where it is used, because the app starts without it
     check_equivalence,
 )
 from shapecalc.reasoning.examples import example_sizes, index_text
@@ -57,23 +57,23 @@ from shapecalc.render.stage_layout import DimMark, input_cells, mark_text, stage
 MIN_TABLE_WIDTH = 23
 """The minimum width of a table, in character cells."""
 HEADING_LINES = 3
-"""The number of lines above the elements, without the line below the indices."""
+"""The number of lines above the elements, without the ruled line."""
 TABLE_GAP = 4
 """The number of spaces between two tables."""
 MAX_VALUE_WIDTH = 8
 TINTS = ("#F4B6A0", "#F7DC8C", "#B9E3A4", "#9ADBD3", "#A5C8F4", "#C9B6F0", "#F2B3D6", "#D3CDC0")
-"""The background colours of elements, by their index along the tinted axis, cyclically."""
+"""The background colours of elements; an index along the tinted axis selects one, modulo their number."""
 TINT_INK = "#000000"
 """The text colour of elements on the backgrounds `TINTS`."""
 MAX_COMPARED_ELEMENTS = 4096
-"""The number of elements, in C order, that are compared to find a difference.
+"""The number of elements that are compared, in C order, to find the first difference.
 
-The second element along each axis is compared as well, because a larger tensor may differ only there.
+The second element along each axis is also compared, because larger tensors may differ only there.
 """
 
 
 class Element(Record):
-    """The text of an element in a table, with its index in the input."""
+    """The text of an element in a table, with the index of the element in the input."""
 
     text: str
     input_index: Index | None
@@ -82,26 +82,26 @@ class Element(Record):
 
 
 class ElementTable(Record):
-    """The elements of a tensor as a table with a title and labels."""
+    """The table of a tensor's elements, with titles and labels."""
 
     title: str
     long_title: str
     """The title with the arguments of the stage; empty for the input.
 
-    It replaces the short title if the long titles of all tables fit.
+    It replaces the title if there is space for the long titles of all tables.
     """
     position_text: str
-    """The line with the index of the highlighted element; otherwise empty."""
+    """A line such as `3 is at [1,0]`; empty if no element is highlighted."""
     shape: tuple[int, ...]
     marks: tuple[str, ...]
     """The mark of each axis: the names of the input axes that it consists of."""
     focus: tuple[int, ...]
-    """The index of the element at the centre of the visible part of the table."""
+    """The index of the element around which the table is drawn."""
     element_width: int
     """The maximum width of an element, in character cells."""
     element_at: Callable[[Index], Element]
     tinted_axis: int | None = None
-    """The input axis whose index determines the background of each element, or None for no backgrounds."""
+    """The input axis whose index determines the background colour of an element, or None for no colours."""
 
     @property
     def columns(self) -> int:
@@ -117,7 +117,7 @@ class ElementTable(Record):
     def block_rows(self) -> int:
         """The number of rows per block.
 
-        The last axis forms the columns. A block has as many rows as the innermost of the other axes that is larger than
+        The last axis forms the columns. The number is the size of the innermost of the other axes that is larger than
         1.
         """
         return next((size for size in reversed(self.shape[:-1]) if size > 1), 1)
@@ -126,7 +126,7 @@ class ElementTable(Record):
     def index_widths(self) -> tuple[int, ...]:
         """The width of the index column of each axis.
 
-        The column fits the mark of the axis and its indices.
+        The mark of the axis and each of its indices fit this width.
         """
         return tuple(max(len(mark), len(str(size - 1))) for mark, size in zip(self.marks, self.shape, strict=True))
 
@@ -156,16 +156,16 @@ class ElementTable(Record):
         return HEADING_LINES + self.rows + (self.rows - 1) // self.block_rows
 
     def width(self, height: int) -> int:
-        """Return the width of the complete table in a given height.
+        """Return the width of the table if all columns are drawn.
 
-        If rows are omitted, the width includes the note.
+        If not all rows fit `height`, the width includes the note on omitted rows.
         """
         note = MIN_TABLE_WIDTH if self.rows + self.rows // self.block_rows + HEADING_LINES > height else 0
         return max(self.label_width + self.columns * self.cell_width, len(self.title), len(self.position_text), note)
 
 
 class PathTensor(Record):
-    """A tensor on the path of elements: the input, or the output of a stage."""
+    """The input of an answer, or the output of a stage, as a tensor of a `TensorPath`."""
 
     name: str
     title: str
@@ -175,9 +175,10 @@ class PathTensor(Record):
 
 
 class TensorPath(Record):
-    """The path of elements through an answer, from the input to the output.
+    """The index of each element in all tensors of an answer.
 
-    It consists of the tensors, the moves between consecutive tensors, and the sizes of named dims.
+    The path consists of the tensors from the input to the output, the moves between consecutive tensors, and the sizes
+    of named dims.
     """
 
     tensors: tuple[PathTensor, ...]
@@ -185,9 +186,9 @@ class TensorPath(Record):
     sizes: Mapping[str, int]
 
     def source_index(self, tensor_index: int, index: Index) -> Index | float:
-        """Return the input index of an element of a later tensor.
+        """Return the input index of the element at an index of a later tensor.
 
-        For an element that was added by a pad, the value of the element is returned.
+        If a pad added the element, its value is returned instead.
         """
         for earlier in range(tensor_index - 1, -1, -1):
             shape, move = self.tensors[earlier].shape, self.moves[earlier]
@@ -211,7 +212,7 @@ class TensorPath(Record):
 def format_values(elements: Any, gaps: Sequence[int | None]) -> str:
     """Format nested lists in aligned columns.
 
-    `gaps` contains, for each axis, the index before which an ellipsis is inserted, or None.
+    For each axis, `gaps` contains the index before which an ellipsis is inserted, or None.
 
     >>> print(format_values([[0, 1], [2, 13]], (None, 1)))
     [[ 0 ...  1]
@@ -238,14 +239,14 @@ def _flatten_nested(elements: Any, depth: int) -> list[Any]:
 
 
 def _visible_table_count(count: int, width: int) -> int:
-    """Return how many of `count` tables fit side by side."""
+    """Return how many of `count` tables fit a width side by side."""
     return max(1, min(count, (width + TABLE_GAP) // (MIN_TABLE_WIDTH + TABLE_GAP)))
 
 
 def first_table_index(count: int, width: int, first: int) -> int:
     """Return the index of the first table to draw.
 
-    This is `first`, or an earlier table if all tables from there on fit the width.
+    This is `first`, or the earliest table from which all later tables fit the width.
 
     >>> first_table_index(4, 78, 3), first_table_index(4, 400, 3)
     (1, 0)
@@ -263,7 +264,7 @@ def arrange_tables(
 ) -> list[Text]:
     """Arrange tables side by side, starting with the table at index `first`.
 
-    If tables are omitted, a note is added, with the keys that show earlier and later tables.
+    If tables are omitted, a note names them. `more_keys` are the keys for earlier and for later tables in this note.
     """
     count = len(tables)
     shown, first = _visible_table_count(count, width), first_table_index(count, width, first)
@@ -296,7 +297,7 @@ def arrange_tables(
 
 
 def _table_widths(widths: list[int], width: int) -> list[int]:
-    """Reduce the widths of the widest tables to fit a total width.
+    """Reduce the widths of the widest tables until all tables fit a total width.
 
     The reduced tables have the same width, up to rounding.
 
@@ -313,7 +314,7 @@ def _table_widths(widths: list[int], width: int) -> list[int]:
 def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *, is_ruled: bool) -> list[Text]:
     """Return the lines of a table: title, position, column indices and rows.
 
-    If `is_ruled`, a horizontal line is drawn below the column indices.
+    If `is_ruled` is True, a line is drawn below the column indices.
     """
     width, height = size
     title = table.long_title if 0 < len(table.long_title) <= width else table.title
@@ -336,7 +337,7 @@ def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *
 
 
 def _visible_rows(table: ElementTable, focus: int, height: int) -> range:
-    """Return the rows around `focus` that, with their separators, fit a height."""
+    """Return the rows around `focus` that fit a height, including the ruled lines."""
     rows = rows_around(focus, table.rows, height)
     while len(rows) > 1 and len(rows) + sum(_is_block_start(table, row) for row in rows[1:]) > height:
         rows = rows[1:] if focus - rows[0] > rows[-1] - focus else rows[:-1]
@@ -419,8 +420,8 @@ def _table_rows(table: ElementTable, rows: range, columns: range, label_width: i
 def _element_text(table: ElementTable, index: Index, *, is_last: bool) -> Text:
     """Format an element, in brackets if it is highlighted.
 
-    The style contains the input index of the element as the metadata `cell`, except for elements that were added by a
-    pad.
+    The style has the input index of the element as the metadata `cell`. Elements that a pad added have no such
+    metadata.
     """
     element = table.element_at(index)
     text = element.text.rjust(table.cell_width - 2)
@@ -438,7 +439,7 @@ def _element_text(table: ElementTable, index: Index, *, is_last: bool) -> Text:
 
 
 def tint_style(index: int, *, is_marked: bool = False, meta_item: tuple[str, object] | None = None) -> Style:
-    """Return the style of an element with a given index along the colour axis.
+    """Return the style of an element with a given index along the tinted axis.
 
     A marked element is drawn in reverse video.
     """
@@ -462,9 +463,10 @@ def build_tensor_path(
     """Build the path of elements through an answer.
 
     `named_sizes` contains the sizes of named dims; by default, these are the smallest sizes that meet the conditions.
-    If `complete` is false, the path ends before the first stage with several operands, windows or padding. Raises
-    `ShapeError` (usage) if no small sizes meet the conditions; with `complete`, also for a refused request, for the op
-    `shape`, and for several operands or windows.
+    If `complete` is False, the path ends before the first stage with several operands, windows or padding.
+
+    Raises `ShapeError` (usage) if no small sizes meet the conditions. If `complete` is True, the error is also raised
+    for a refused request, for the op `shape`, and for several operands or windows.
     """
     if complete and answer.output is None:
         raise usage_error("the request is refused, so no element moves")
@@ -512,11 +514,12 @@ def draw_grid(
 
     `cursor` is the input index of the element to highlight in all tables. `value` returns the input element at an
     index; by default, elements are numbered from 0. Elements are coloured by their index along the axis `tinted_axis`
-    of the input. `width` and `height` are in character cells. If not all tensors fit the width, the tensors from index
-    `first` on are drawn, with the keys `more_keys` for earlier and for later tensors; no tensor after the index `last`
-    is drawn. If a tensor is too large, the part around the highlighted element is drawn. With `with_divisions`, notes
-    contain the division that infers each -1. Raises `ShapeError` (usage) if the elements cannot be traced to the
-    output, or if there are none.
+    of the input. `width` and `height` are in character cells. If not all tensors fit the width, those from index
+    `first` on are drawn, and a note names the keys `more_keys` for earlier and later tensors. Tensors after the index
+    `last` are not drawn. If a tensor is too large, the part around the highlighted element is drawn. If
+    `with_divisions` is True, notes contain the division that infers each -1.
+
+    Raises `ShapeError` (usage) if the elements cannot be traced to the output, or if there are none.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -561,7 +564,7 @@ def draw_question_grid(
     """Draw the elements of the input and the output of an answer.
 
     If `table_count` is 1, only the input is drawn. If `cursor` is given, the input element at this index is
-    highlighted, and the output elements are replaced with placeholders. Raises `ShapeError` (usage) like `draw_grid`.
+    highlighted, and all output elements are hidden. Raises `ShapeError` (usage) like `draw_grid`.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -603,8 +606,8 @@ def draw_output_grids(
 ) -> Text:
     """Draw the outputs of two answers side by side.
 
-    The part around `index` is drawn, by default around the first difference. Elements are coloured by their index along
-    the axis `tinted_axis` of the input. Raises `ShapeError` (usage) if there are no elements.
+    The parts around `index` are drawn, by default those around the first difference. Elements are coloured by their
+    index along the axis `tinted_axis` of the input. Raises `ShapeError` (usage) if there are no elements.
 
     >>> import shapecalc as sc
     >>> pair = sc.chain("2,3", "transpose 1,0"), sc.chain("2,3", "reshape 3,2")
@@ -679,7 +682,9 @@ def _tensor_table(
 def draw_mistake_grids(
     answer: Trace | Chain, mistake: Trace | Chain, *, width: int = 78, height: int = 12, glyphs: GlyphSet = UNICODE
 ) -> Text:
-    """Draw the outputs of an answer and of a mistaken answer side by side.
+    """Draw the outputs of an answer and of a mistake side by side.
+
+    `mistake` is the answer to a request that was mistaken for the right one.
 
     The tables are centred on the first difference. Raises `ShapeError` (usage) if a request is refused, if there are no
     elements, or if no small sizes meet the conditions of both answers.
@@ -704,7 +709,7 @@ def draw_mistake_grids(
 def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str, int]:
     """Return sizes of named dims that meet the conditions of both answers.
 
-    The result is empty if all dims are numbers, or if the answers are equivalent.
+    The result is empty if all dims are numbers or the answers are equivalent.
     """
     if answer.is_concrete and mistake.is_concrete:
         return {}
@@ -715,7 +720,7 @@ def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str,
 def _first_difference(first: TensorPath, second: TensorPath) -> Index | None:
     """Return the first index at which two outputs differ.
 
-    Returns None if the outputs are equal at all indices that `_indices_to_compare` yields.
+    Returns None if they are equal at all indices of `_indices_to_compare`.
     """
     last_points = len(first.tensors) - 1, len(second.tensors) - 1
     common = [*map(min, first.tensors[-1].shape, second.tensors[-1].shape)]
@@ -728,10 +733,10 @@ def _first_difference(first: TensorPath, second: TensorPath) -> Index | None:
 
 
 def _indices_to_compare(shape: list[int]) -> Iterator[Index]:
-    """Yield the indices at which outputs of a shape are compared.
+    """Yield the indices at which two outputs of a shape are compared.
 
-    They are the first indices in C order, up to a limit, and then the second index along each axis, the last axis
-    first.
+    These are the first `MAX_COMPARED_ELEMENTS` indices in C order, and then the second index along each axis, beginning
+    with the last axis.
     """
     yield from islice(product(*map(range, shape)), MAX_COMPARED_ELEMENTS)
     for axis in reversed(range(len(shape))):

@@ -1,4 +1,4 @@
-"""Names and titles of stages, and hints that do not reveal the answer."""
+"""Names and titles of stages, and hints that do not reveal the size of a dim."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ FRAMEWORK_NAMES = {
     "coreml": "Core ML",
     "caffe": "Caffe",
 }
-"""The name of each framework in sentences, by dialect."""
+"""The name of each framework in sentences, keyed by dialect."""
 
 
-class Hint(Record):
+class DimQuestion(Record):
     """A question about a dim, with three hints that do not reveal its size."""
 
     question: str
@@ -48,7 +48,7 @@ class Hint(Record):
     location: str
     """The second hint: a multi-line table of indices and dims, with carets."""
     arithmetic: str
-    """The third hint: the arithmetic without its result."""
+    """The third hint: the arithmetic, with a placeholder for its result."""
 
     @property
     def levels(self) -> tuple[str, str, str]:
@@ -59,7 +59,7 @@ class Hint(Record):
 def stage_name(stage: Stage) -> str:
     """Return the operator name of a stage, such as `transpose`.
 
-    The label of a stage differs from it if it is the name of an argument, such as `to`.
+    The label of a stage can be the name of an argument instead, such as `to`.
 
     >>> import shapecalc as sc
     >>> [stage_name(stage) for stage in sc.shuffle((2, 3), first=(1, 0), to=(6,)).stages]
@@ -71,7 +71,7 @@ def stage_name(stage: Stage) -> str:
 
 
 def display_name(name: str) -> str:
-    """Return the name of a dim for output: `?` if the dim is unnamed."""
+    """Return the name of a dim for output; an unnamed dim has the name `?`."""
     return "?" if name.startswith("?") else name
 
 
@@ -83,22 +83,22 @@ def sizes_text(sizes: Mapping[str, int]) -> str:
 def conditions_text(answer: Answer, prefix: str) -> str:
     """Format the conditions of an answer, preceded by a prefix.
 
-    Without conditions, the text is empty.
+    If there are no conditions, the text is empty.
     """
     return f"{prefix}{' and '.join(condition.phrase for condition in answer.conditions)}" if answer.conditions else ""
 
 
 def verdict_text(answer: Answer) -> str:
-    """Format the output shape of an answer with its conditions, or the refusal."""
+    """Format the output shape of an answer and its conditions, or the refusal."""
     if answer.problem:
         return f"refused: {answer.problem.rule}"
     return f"{shape_text(answer.output or ())}{conditions_text(answer, ' when ')}"
 
 
 def rules_phrase(traces: Sequence[Trace]) -> str:
-    """Return a phrase with the framework that defines the rules of all requests.
+    """Return a phrase with the framework whose rules all requests follow.
 
-    Returns an empty string if there is no such framework.
+    The phrase is empty if there is no such framework.
 
     >>> import shapecalc as sc
     >>> rules_phrase([sc.reshape((2, 3), (6,))]), rules_phrase([])
@@ -111,12 +111,12 @@ def rules_phrase(traces: Sequence[Trace]) -> str:
 def stage_title(request: Request, stage: Stage) -> str:
     """Return the name of a stage with its arguments.
 
-    Positional arguments are formatted without their names.
+    Positional arguments have no names in the title.
     """
     arguments = request.arguments
     if stage.label != request.op:
         value = arguments.get(stage.argument, "")
-        requested = stage.requested or ("" if isinstance(value, str) else value)  # titles omit patterns
+        requested = stage.requested or ("" if isinstance(value, str) else value)  # a title does not contain patterns
         return f"{stage_name(stage)} {_argument_text(requested)}".rstrip()
     texts, op = [stage.label], OPS[request.op]
     operator = operator_of(op, DIALECTS[request.dialect])
@@ -136,7 +136,7 @@ def _argument_text(value: object) -> str:
     return shape_text(value) if isinstance(value, tuple) else str(value)
 
 
-def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str = "input") -> Hint:
+def make_dim_question(stage: Stage, step: Step, out_dim: int | None = None, *, name: str = "input") -> DimQuestion:
     """Return the question about an output dim, with its hints.
 
     If `out_dim` is None, the question is about the dim that the step determines. `name` is the name of the stage's
@@ -144,7 +144,7 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 2, 3, 2), (-1, 0, 0)).stages
-    >>> hint = make_hint(stage, stage.steps[0])
+    >>> hint = make_dim_question(stage, stage.steps[0])
     >>> hint.question, hint.arithmetic
     ('what does the 0 at index 1 copy?', '0 copies dim 1, counted from the left, which is ?')
     >>> print(hint.location)
@@ -180,14 +180,14 @@ def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str
     sentence = step.rule.sentence
     if stage.kind is StageKind.PERMUTE and step.sources and step.out is not None:
         sentence = f"place {out_dim} fetches dim {step.sources[0]}"
-    return Hint(question, f"{sentence}  [{step.rule}]", where, arithmetic_with_placeholder(step))
+    return DimQuestion(question, f"{sentence}  [{step.rule}]", where, arithmetic_with_placeholder(step))
 
 
 def should_ask_for_dim(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
     """Return whether to ask the user to predict an output dim.
 
-    The user is always asked for dims that are inferred or copied by a 0, and is never asked for other dims that are
-    unchanged or whose sizes are part of the request.
+    This is the case for dims that are inferred or copied by a 0. It is not the case for other dims that are unchanged
+    or have their sizes in the request.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages
@@ -201,7 +201,7 @@ def should_ask_for_dim(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool
 
 
 def is_size_requested(stage: Stage, out_dim: int, dim: Dim) -> bool:
-    """Return whether the request contains the size of an output dim."""
+    """Return whether the size of an output dim is part of the request."""
     sized = stage.kind in (StageKind.RESHAPE, StageKind.VIEW, StageKind.EXPAND)
     return sized and out_dim < len(stage.requested) and str(stage.requested[out_dim]) == str(dim)
 
@@ -209,7 +209,8 @@ def is_size_requested(stage: Stage, out_dim: int, dim: Dim) -> bool:
 def _index_table(rows: dict[str, list[str]], marked: Collection[int | None], note: str) -> list[str]:
     """Return the lines of a table, with carets below the marked indices.
 
-    The first row contains the indices. `note` is printed after the carets.
+    The first row contains the indices; the items of `rows` follow, each after its label. `note` is printed after the
+    carets.
     """
     count = max(map(len, rows.values()))
     widths = [
@@ -230,9 +231,9 @@ def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], label_wid
 
 
 def arithmetic_with_placeholder(step: Step, placeholder: str = "?") -> str:
-    """Return the arithmetic of a step with the result replaced.
+    """Return the arithmetic of a step with a placeholder instead of its result.
 
-    If the result occurs several times, its last occurrence is replaced.
+    If the text contains the result several times, the last one is replaced.
 
     >>> import shapecalc as sc
     >>> arithmetic_with_placeholder(sc.reshape((2, 3, 4), (2, -1)).steps[1])

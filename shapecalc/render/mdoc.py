@@ -1,6 +1,6 @@
-"""Render manual pages as plain text, for systems without `man`.
+"""Conversion of manual pages to plain text, for systems without `man`.
 
-Only the mdoc(7) macros that occur in the pages of man/ are supported.
+Only the mdoc(7) macros in the pages of man/ are supported.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterator
 from textwrap import TextWrapper
 
 PLAIN_PIECE, OPENING_PIECE, CLOSING_PIECE, JOIN_PIECE = "plain", "open", "close", "join"
-"""The kinds of pieces of a line of output text.
+"""The kinds of pieces in a line of output.
 
 Pieces are separated by spaces, except after an opening piece, before a closing piece, and around a join.
 """
 DELIMITERS = {"Op": ("[", "]"), "Pq": ("(", ")"), "Sq": ("'", "'"), "Ql": ("'", "'")}
 FONT_MACROS = frozenset({"Ar", "Cm", "Em", "Ev", "Ic", "Li", "Pa", "Sx", "Sy"})
-"""The macros that change only the font. They have no effect on plain text."""
+"""The macros that only select a font, and so have no effect on plain text."""
 CLOSING_PUNCTUATION = frozenset(".,:;)]?!")
 ESCAPES = {r"\&": "", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\e": "\\"}
 BODY_INDENT, SUBSECTION_INDENT, DISPLAY_INDENT = 5, 3, 6
 """The indents of text, subsection headings and displays, in characters.
 
-The indent of a display is relative to the text around it.
+The indent of a display is added to the indent of the text around it.
 """
 NON_BREAKING_SPACE = "\0"
 
@@ -47,7 +47,7 @@ def format_page(source: str, width: int = 78) -> str:
 
 
 def remove_escapes(text: str) -> str:
-    r"""Replace roff escapes with the characters that they represent.
+    r"""Replace roff escapes with the characters for which they stand.
 
     >>> print(remove_escapes(r"\-1 isn\(aqt"))
     -1 isn't
@@ -71,7 +71,7 @@ def format_macros(words: list[str], page_name: str = "") -> str:
 
 
 def _line_pieces(words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of text of a line, each with its kind."""
+    """Yield the pieces of a line of macros, each with its kind."""
     for index, word in enumerate(words):
         rest = words[index + 1 :]
         if word in DELIMITERS:
@@ -92,7 +92,7 @@ def _line_pieces(words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
 
 
 def _pieces_in_delimiters(macro: str, words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a macro that puts delimiters around its words.
+    """Yield the pieces of a macro that encloses its words in delimiters.
 
     Trailing punctuation follows the closing delimiter.
     """
@@ -107,7 +107,7 @@ def _pieces_in_delimiters(macro: str, words: list[str], page_name: str) -> Itera
 
 
 class _Page:
-    """The output of the renderer: lines, and the current paragraph."""
+    """The output page: its lines, and the paragraph that is being filled."""
 
     def __init__(self, width: int) -> None:
         """Create an empty page that is `width` characters wide."""
@@ -119,7 +119,7 @@ class _Page:
         self.indents = [(BODY_INDENT, 0)]
         """For each open list, the indent of its tags and the additional indent of its text.
 
-        The first item is for the page outside of lists.
+        The first item is for text outside of lists.
         """
         self.display_indent: int | None = None
         """The indent of the current display; None outside of a display."""
@@ -179,7 +179,7 @@ class _Page:
         self.add_line(remove_escapes(" ".join(words)), indent)
 
     def begin_list(self, words: list[str]) -> None:
-        """Begin a list of entries with tags."""
+        """Begin a list whose entries have tags."""
         self.end_paragraph()
         width = words[words.index("-width") + 1]
         self.indents.append((sum(self.indents[-1]), (DISPLAY_INDENT if width == "Ds" else len(width)) + 2))
@@ -223,4 +223,4 @@ BLOCKS: dict[str, Callable[[_Page, list[str]], None]] = {
     "Ed": lambda page, _words: page.end_display(),
     "Dl": _Page.add_example,
 }
-"""The handlers of the macros that control the layout of the page."""
+"""The method for each macro that controls the layout of the page."""

@@ -2,8 +2,9 @@
 
 The operand table has a row for each operand, and a row labelled `answer` for the output. A column contains
 corresponding dims: dims that broadcast, dims over which a product sums, or dims along one axis of a concatenation. If
-operands are concatenated, each row ends with a bar whose length is the size of the operand along the axis. A ruler
-shows the indices of an axis. The windows that slide along the axis are drawn below the indices.
+operands are concatenated, each row ends with a bar whose length is the size of the operand along the axis.
+
+The picture of windows is a ruler with the indices of an axis, above the windows that slide along this axis.
 """
 
 from __future__ import annotations
@@ -31,28 +32,30 @@ from shapecalc.render.stage_layout import StageLayout, is_window_step, mark_colo
 from shapecalc.render.styles import BAR_COLOUR, BOLD_ERROR
 
 RulerRow = tuple[str, Callable[[int], str]]
-"""The label of a row, and a function that returns the row's string at an index."""
+"""The label of a row, and a function that returns the text in the row at an index."""
 AxisLabels = list[str]
 """The column label of each dim of a shape."""
 SUM_LABEL, JOIN_SUFFIX = "sum", " +"
-"""The label of a summed axis, and the suffix of the label of a concatenated axis."""
+"""The label of a summed axis, and the suffix that marks a concatenated axis."""
 FIRST_WINDOWS, MANY_WINDOWS, MANY_WINDOWS_HEIGHT = 2, 8, 44
-"""The number of windows drawn before the last, and their number from a height in lines on."""
+"""The number of windows drawn before the last one, the larger number in high pictures, and their minimum height in
+lines.
+"""
 WINDOW_DEFAULTS = {"kernel": 1, "stride": 1, "begin": 0, "end": 0, "dilation": 1}
 """The default value of each window parameter."""
 COLUMN_RULES = (NOT_BROADCASTABLE, INNER_DIFFERS, DIMS_DIFFER, LABEL_DIFFERS)
-"""The rules that a single column of the table can break."""
+"""The rules that the dims in a single column of the table can break."""
 MAX_DIM_WIDTH, MIN_BAR_WIDTH, MAX_UNIT_WIDTH, MAX_NAMED_UNIT_WIDTH = 12, 8, 4, 10
 """Limits of the operand table, in cells.
 
-They are the maximum width of a dim, the minimum width of all bars, and the maximum widths of one element and of one
-named size in a bar.
+The limits are the maximum width of a dim, the minimum total width of the bars, and the maximum widths of an element and
+of a named size in a bar.
 """
 COLUMN_GAP = "   "
 
 
 class OperandColumn(Record):
-    """A column of the operand table: corresponding dims and their output dim."""
+    """A column of the operand table: corresponding dims and the output dim they form."""
 
     label: str
     dims_by_operand: Mapping[int, Dim]
@@ -85,7 +88,7 @@ def _operand_labels(layout: StageLayout, operands: Sequence[Operand]) -> tuple[l
 
 
 def _labels_from_right(rank: int, skipped: int = 0) -> AxisLabels:
-    """Return labels that count axes from the right.
+    """Return labels that count axes from the right, as in -2, -1.
 
     The last `skipped` axes have no labels.
     """
@@ -108,7 +111,7 @@ def _matrix_labels(left_rank: int, right_rank: int) -> tuple[list[AxisLabels], A
 def _layer_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
     """Return the column labels of a linear layer's input, weight and output.
 
-    The weight has the shape (out, in), (in, out) or (in).
+    The shape of the weight is (out, in), (in, out) or (in).
     """
     rows, out = _labels_from_right(rank)[:-1], ["out"] * (weight_rank > 1)
     kept = [step.facts["axis"] for step in layout.stage.steps if step.facts.get("operand") == 1]
@@ -119,9 +122,10 @@ def _layer_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[lis
 def _window_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
     """Return the column labels of a window op's input, weight and output.
 
-    For a pool, the kernel takes the place of the weight.
+    For a pool, the labels of the weight are those of its kernel.
     """
-    from shapecalc.core.ops.conv import CONV_SEMANTICS  # deferred, because every explanation loads this module
+    # imported here, because every explanation loads this module, and few draw windows
+    from shapecalc.core.ops.conv import CONV_SEMANTICS
     from shapecalc.core.ops.windows import WINDOW_SEMANTICS
 
     arguments, dialect = layout.request.arguments, DIALECTS[layout.request.dialect]
@@ -163,8 +167,8 @@ def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[AxisLabels
 def operand_columns(layout: StageLayout, operands: Sequence[Operand]) -> list[OperandColumn]:
     """Return the columns of the operand table of a stage.
 
-    The columns are in the order of the output dims. The column of a summed dim follows that of the preceding dim in its
-    operand.
+    The columns are in the order of the output dims. A summed dim has no output dim; its column follows that of the
+    preceding dim of the same operand.
     """
     labels, answer = _operand_labels(layout, operands)
     order = [*answer]
@@ -189,7 +193,6 @@ def operand_columns(layout: StageLayout, operands: Sequence[Operand]) -> list[Op
 def _is_refused_column(
     layout: StageLayout, label: str, dims_by_operand: Mapping[int, Dim], out_dim: int | None
 ) -> bool:
-    """Return whether a column causes the refusal."""
     problem, kind = layout.problem, layout.stage.kind
     if problem is not None and kind is StageKind.WINDOW:
         return out_dim is None if problem.argument == "weight" else label == f"dim {problem.index}"
@@ -208,7 +211,7 @@ def _is_refused_column(
 def _output_text(layout: StageLayout, column: OperandColumn, step_index: int, glyphs: GlyphSet) -> str:
     """Format the output dim of a column.
 
-    A dim that is hidden or not determined yet has a placeholder. A summed dim is drawn as the end of a line.
+    A dim that is hidden or not determined yet has a placeholder. A summed dim has the symbol for the end of a wire.
     """
     cell = layout.cells[column.out_dim] if column.out_dim is not None and column.out_dim < len(layout.cells) else None
     if column.out_dim is None:
@@ -221,7 +224,7 @@ def _output_text(layout: StageLayout, column: OperandColumn, step_index: int, gl
 def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, output_text: str, glyphs: GlyphSet) -> str:
     """Format the dim of an operand in a column.
 
-    A prefix marks a dim that causes the refusal, and a 1 that is repeated.
+    A symbol in front of the dim marks a cause of the refusal, or a 1 that is repeated.
     """
     text = clip_text(str(column.dims_by_operand.get(operand, "")), MAX_DIM_WIDTH, glyphs)
     repeats = (
@@ -235,7 +238,10 @@ def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, output_t
 
 
 def _column_style(layout: StageLayout, column: OperandColumn, step_index: int) -> str:
-    """Return the style of a column: bold for the column of the current step, and for the joined axis of an answer."""
+    """Return the style of a column.
+
+    The column of the current step is bold, as is the joined axis in the picture of a whole answer.
+    """
     step = layout.stage.steps[step_index - layout.step_range.start] if step_index in layout.step_range else None
     is_joined = not layout.problem and column.label.endswith(JOIN_SUFFIX)
     is_current = is_joined if step is None else step.out == column.out_dim
@@ -300,7 +306,7 @@ def draw_operand_table(
 
 
 def _operand_row_names(layout: StageLayout, operands: Sequence[Operand]) -> list[str]:
-    """Return the names of the operands for the starts of their rows."""
+    """Return the name of each operand, with which its row begins."""
     names, argument = layout.request.arguments, layout.stage.argument
     kind = "" if "operands" in names else "kernel" if "kernel" in names else "weight"
     kind = argument if argument == "target" else kind
@@ -318,7 +324,7 @@ def _table_notes(
 ) -> Iterator[tuple[str, str]]:
     """Yield the notes below the operand table, each with its style.
 
-    The notes explain symbols, and state the conditions and the refusal.
+    The notes explain the symbols in the rows, the conditions and the refusal.
     """
     if any(text.startswith(glyphs.pointer) for row in rows for text in row):
         yield f"{glyphs.pointer} a 1 is repeated", "dim"
@@ -378,7 +384,7 @@ def _operand_bars(
 def _window_parameters(step: Step) -> dict[str, Any]:
     """Return the size of an axis and its parameters, keyed by name.
 
-    The parameters are those of a window or of a padding.
+    The parameters describe a window or a padding.
     """
     window = step.facts.get("window")
     numbers = step.facts if window is None else {name: getattr(window, name) for name in WINDOW_DEFAULTS}
@@ -386,7 +392,7 @@ def _window_parameters(step: Step) -> dict[str, Any]:
 
 
 def is_first_step_with_parameters(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether no earlier step has the same window parameters."""
+    """Return whether a step is the first of its stage with these window parameters."""
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
     return step is next(
         (other for other in window_steps if step and _window_parameters(other) == _window_parameters(step)), None
@@ -394,9 +400,9 @@ def is_first_step_with_parameters(_answer: Trace | Chain, layout: StageLayout, s
 
 
 def picture_subject(layout: StageLayout, step: Step) -> str:
-    """Return the dims that the picture of a step explains: those with equal windows, or the joined axis.
+    """Return the dims that the picture of a step explains.
 
-    The text is empty for other pictures.
+    These are all dims with equal windows, or the joined axis. The text is empty for other pictures.
     """
     if is_window_step(layout, step):
         numbers = _window_parameters(step)
@@ -412,7 +418,8 @@ def draw_windows(
 ) -> Text:
     """Draw the windows of an axis below a ruler of its indices.
 
-    The ruler includes the padding and the remainder. If some size is symbolic, only the formula is drawn.
+    The ruler includes the padding, and the elements that no window covers. If some size is symbolic, only the formula
+    is drawn.
     """
     step, request = answer.steps[step_index], layout.request.arguments
     cell, numbers = layout.cells[step.out or 0], _window_parameters(step)
@@ -444,8 +451,8 @@ def _draw_window_ruler(
 ) -> list[Text]:
     """Draw the indices of an axis, and the first and the last windows.
 
-    `sizes` are the size of the axis and the number of windows. `numbers` are the parameters of the window or padding,
-    keyed by name. `first_count` is the number of windows before the last.
+    `sizes` contains the size of the axis and the number of windows, and `numbers` the parameters of the window or
+    padding, keyed by name. `first_count` is the number of windows drawn before the last one.
     """
     kernel, stride, begin, end, dilation = (numbers[name] for name in WINDOW_DEFAULTS)
     (size, count), is_transposed = sizes, bool(layout.request.arguments.get("transposed"))
@@ -492,13 +499,15 @@ def _draw_window_ruler(
 def _make_index_labeller(text: str, spans: Sequence[range]) -> Callable[[int], str]:
     """Return a function that maps the indices in `spans` to `text`.
 
-    Other indices are mapped to an empty string.
+    It maps all other indices to an empty string.
     """
     return lambda position: text if any(position in span for span in spans) else ""
 
 
 def _overlaps(span: range, omitted: range) -> bool:
-    """Return whether an ascending range has an index in another, whose step is 1.
+    """Return whether two ascending ranges have a common index.
+
+    The step of the second range is 1.
 
     >>> _overlaps(range(0, 9, 4), range(5, 8)), _overlaps(range(0, 9, 4), range(5, 9))
     (False, True)
@@ -515,13 +524,14 @@ def _draw_position_rows(
     width: int,
     glyphs: GlyphSet,
 ) -> list[Text]:
-    """Draw rows with one text per index, and omit middle indices if necessary.
+    """Draw rows with one text per index.
 
-    In the row of a name in `spans`, only the indices in its ranges have a text. An ellipsis stands for omitted texts.
+    If `spans` contains the name of a row, only the indices in these ranges have a text in the row. If the rows are too
+    wide, an ellipsis replaces indices in the middle.
     """
     label_width = max(len(head) for head, _ in rows) + 2
     position_count, lines = max(3, (width - label_width) // (cell_width + 1)), []
-    count = positions.stop - positions.start  # `len(positions)` fails for dims greater than 2**63 - 1
+    count = positions.stop - positions.start  # `len(positions)` fails for sizes greater than 2**63 - 1
     cut = position_count // 2 if count > position_count else count
     for head, text in rows:
         cells = [text(place).rjust(cell_width) for place in positions[:cut]]

@@ -20,9 +20,11 @@ from shapecalc.render.tape import MAX_TAPE_ELEMENTS, draw_output_tapes
 
 COMPARISON_SUFFIXES = (".svg",)
 COMPARISON_WIDTH, GRID_LINES = 64, 14
-"""The width of the animation in characters, and the maximum height of the tables in lines."""
+"""The width of the animation in characters, and the maximum height of its tables in lines."""
 END_SECONDS, SCRUB_SECONDS, MAX_FRAMES = 1.2, 4.8, 24
-"""The duration of the first and of the last frame, the total duration of the other frames, and their maximum number.
+"""The duration of the first and of the last frame, the total duration of the frames between them, and the maximum
+number
+of these frames.
 
 The durations are in seconds.
 """
@@ -50,12 +52,12 @@ def position_text(paths: tuple[TensorPath, TensorPath], position: int) -> str:
 def draw_comparison_frames(
     answers: tuple[Trace | Chain, Trace | Chain], counterexample: Counterexample, elsewhere: int
 ) -> list[Text]:
-    """Return pictures of both outputs, each with one element highlighted.
+    """Draw both outputs several times, each time with another element highlighted.
 
-    The first and the last picture show the first difference. Between them, there are up to `MAX_FRAMES` pictures of
-    elements in C order, starting at the first difference, or earlier if fewer elements follow it; if these are not all
-    elements, each picture says so. `elsewhere` is the number of elements that differ. Raises `ShapeError` (usage) if
-    there are too many elements.
+    The first and the last picture show the first difference. Up to `MAX_FRAMES` pictures between them show consecutive
+    elements in C order. They start at the first difference, or earlier if too few elements follow it. If they do not
+    show all elements, each picture has a note. `elsewhere` is the number of elements that differ. Raises `ShapeError`
+    (usage) if there are too many elements.
     """
     first, second = (build_tensor_path(answer, counterexample.sizes) for answer in answers)
     shape = first.tensors[-1].shape
@@ -91,10 +93,10 @@ def render_output_comparison(
     name: str,
     theme: str | None = None,
 ) -> tuple[float, bytes]:
-    """Return the duration in seconds and the contents of an animation of two outputs.
+    """Render the animation of two outputs as a file.
 
-    It lasts about 7 seconds, and begins and ends with the first difference. Raises `ShapeError` (usage) if there are
-    too many elements, and for an unknown extension or theme.
+    Returns the duration in seconds and the contents. The animation lasts about 7 seconds, and begins and ends with the
+    first difference. Raises `ShapeError` (usage) if there are too many elements, and for an unknown extension or theme.
     """
     match_extension(name, COMPARISON_SUFFIXES, "film of two outputs")
     if theme is not None:

@@ -1,10 +1,12 @@
 """The pictures of steps, and the table that selects the picture of a step.
 
-The element budget of a reshape compares counts: the element count of the input, the product of the known dims, and
-their quotient, which replaces -1. Small counts are drawn as bars of blocks; symbolic sizes, zeros and large counts are
-drawn as factors that cancel. Rulers show the block boundaries of the input axes above those of the output axes, over
-the same row of elements. The stage diagram connects each input dim to its output dim, with the reason on the right. If
-a 0 copies only a size, the copied axis is named beside its line.
+The element budget of a reshape compares element counts: that of the input, that of the known dims, and their quotient,
+which replaces -1. Small counts are drawn as bars of blocks. Symbolic sizes, zeros and large counts are drawn as factors
+that cancel.
+
+Rulers show the block boundaries of the input axes above those of the output axes, over the same row of elements. The
+stage diagram connects each input dim to its output dim, with the reason on the right. If a 0 copies only the size of an
+axis, the axis is named beside the line.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ from shapecalc.render.wires import draw_wires, route_wires
 InformativeSteps = dict[int, tuple[StageLayout, Step | None]]
 """The steps with informative pictures, keyed by step index.
 
-Each value is the layout of the stage, and the step or, for a refusal, None.
+A value is the layout of the stage with the step, or with None for a refusal.
 """
 TIMES = " * "
 OPEN_LINE_LENGTH = 3
@@ -68,13 +70,13 @@ NO_ROOM_NOTE = "no room for lines"
 MAX_PICTURES = 4
 """The maximum number of pictures of an answer."""
 COUNT_RULES = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
-"""The rules that refuse a request because of element counts."""
+"""The rules that refuse a request because of its element counts."""
 
 
 class ElementBudget(Record):
-    """The element counts of a reshape: input dims and known dims.
+    """The dims of a reshape whose element counts are compared.
 
-    The known dims are the requested dims except -1.
+    They are the input dims and the known dims; the known dims are the requested dims except -1.
     """
 
     input_dims: tuple[Dim, ...]
@@ -89,10 +91,7 @@ class ElementBudget(Record):
 
     @property
     def element_counts(self) -> tuple[Dim, Dim]:
-        """The products of the input dims and of the known dims.
-
-        Excluded dims are omitted.
-        """
+        """The products of the input dims and of the known dims, without excluded dims."""
         have, known = self.excluded_indices
         return _product_without(self.input_dims, have), _product_without(self.known_dims, known)
 
@@ -102,22 +101,25 @@ def _product_without(dims: tuple[Dim, ...], indices: Collection[int]) -> Dim:
 
 
 class PictureKind(Record):
-    """A kind of picture: its draw function, and the conditions for its use."""
+    """A kind of picture: the function that draws it, and the conditions for its use."""
 
     draw: Callable[..., Text]
-    """The function that draws a step; its parameters are those of `draw_stage_diagram`."""
+    """The function that draws the picture of a step.
+
+    Its parameters are those of `draw_stage_diagram`.
+    """
     applies_to: Callable[[StageLayout, Step | None], bool]
-    """A function that returns whether the picture can show a step; the step is None for a refusal."""
+    """A function that returns whether a step can be drawn in this way; the step is None for a refusal."""
     adds_to_flow: Callable[[Trace | Chain, StageLayout, Step | None, int], bool]
     """A function that returns whether the picture of a step shows more than the flow diagram."""
     has_heading: bool = False
-    """Whether the stage's heading is drawn above the picture if the heading fits."""
+    """Whether the heading of the stage is drawn above the picture if there is space for it."""
     gains_from_width: bool = False
     """Whether a wider picture shows more."""
 
 
 def division_notes(all_layouts: Sequence[StageLayout]) -> Iterator[str]:
-    """Yield the division that infers each -1.
+    """Yield a note with the division that infers each -1.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.stage_layout import stage_layouts
@@ -179,7 +181,8 @@ def _excluded_indices(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the indices of dims that are excluded from element counts.
 
-    They are the indices of input dims and of known dims. Some dialects exclude dims of 0 before they infer -1.
+    The first tuple is for the input dims, the second for the known dims. Some dialects exclude dims of size 0 before
+    they infer -1.
     """
     if empty is None:
         return (), ()
@@ -196,7 +199,7 @@ def draw_element_counts(
 ) -> Text:
     """Draw the element counts of a reshape as bars, or as factors that cancel.
 
-    In a height of at least `SPACIOUS_HEIGHT` lines, bars are wider, and their elements are separated.
+    If `height` is at least `SPACIOUS_HEIGHT` lines, the bars are wider, and their elements are separated.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.stage_layout import stage_layouts
@@ -238,7 +241,7 @@ def draw_element_counts(
 def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs: GlyphSet) -> Text:
     """Draw the element counts of a reshape before its -1 is inferred.
 
-    The -1 has a placeholder instead of a bar.
+    A placeholder replaces the bar of the -1.
     """
     inferred = next((cell for cell in layout.cells if cell.token == "-1"), None)
     others = [cell for cell in layout.cells if cell is not inferred]
@@ -263,9 +266,9 @@ def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs
 
 
 def _regrouping_summary(layout: StageLayout) -> str:
-    """Describe which sizes are kept, merged, split or mixed.
+    """Describe which dims are kept, merged, split or mixed.
 
-    Returns an empty string if the origin of a dim is unknown.
+    Returns an empty string if the origin of some dim is unknown.
     """
     shape, new_shape = layout.stage.before, layout.stage.after
     if new_shape is None or {out for link in layout.links for out in link.outputs} != {*range(len(new_shape))}:
@@ -290,11 +293,11 @@ def _factors_text(dims: Sequence[Dim], glyphs: GlyphSet) -> str:
 def _bar_lines(
     budget: ElementBudget, have: int, known: int, size: tuple[int, int], glyphs: GlyphSet
 ) -> list[Text] | None:
-    """Return the lines of a budget with bars, or None if they do not fit.
+    """Draw an element budget as bars, or return None if the bars do not fit.
 
     `have` and `known` are the element counts of the input dims and of the known dims. `size` is the available width in
-    cells and height in lines. A block of a bar represents one element, or the smallest common divisor of both counts
-    with which the bars fit.
+    cells and height in lines. A block of a bar represents one element or, if the bars are then too long, the smallest
+    sufficient common divisor of both counts.
     """
     width, height = size
     word = "known" if budget.inferred_index is not None else "want"
@@ -311,8 +314,8 @@ def _bar_lines(
     unit = _smallest_unit(have, known, room, 0)
     if room < 12 or unit is None:
         return None
-    walls = unit == _smallest_unit(have, known, room, -(-have // known) - 1)
-    is_shaded = is_divided and known > 1 and not (walls and known > unit)
+    separator_count = unit == _smallest_unit(have, known, room, -(-have // known) - 1)
+    is_shaded = is_divided and known > 1 and not (separator_count and known > unit)
     have, known = have // unit, known // unit
     bars = _draw_bars(have, known, glyphs, is_divided=is_divided, is_shaded=is_shaded)
     if height >= SPACIOUS_HEIGHT and unit == 1:
@@ -330,11 +333,11 @@ def _bar_lines(
     return lines if unit == 1 else [*lines, Text(f"each {glyphs.block} is {unit} elements", "dim")]
 
 
-def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
-    """Return the smallest number of elements per block with which bars fit.
+def _smallest_unit(have: int, known: int, width: int, separator_count: int) -> int | None:
+    """Return the smallest number of elements per block with which the bars fit.
 
-    `have` and `known` are the element counts of the two bars. `walls` is the number of vertical lines between the
-    pieces of the first bar. Returns None if the bars do not fit.
+    `have` and `known` are the element counts of the two bars. `separator_count` is the number of vertical lines between
+    the pieces of the first bar. Returns None if the bars do not fit.
 
     >>> _smallest_unit(24, 6, 30, 3), _smallest_unit(96, 24, 40, 3), _smallest_unit(97, 24, 40, 4)
     (1, 3, None)
@@ -342,7 +345,7 @@ def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
     longest, common = max(have, known), gcd(have, known)
     for blocks in range(min(width, longest), 0, -1):
         unit = longest // blocks
-        if longest % blocks == 0 and common % unit == 0 and blocks + walls * (known > unit) <= width:
+        if longest % blocks == 0 and common % unit == 0 and blocks + separator_count * (known > unit) <= width:
             return unit
     return None
 
@@ -350,8 +353,8 @@ def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
 def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool, is_shaded: bool) -> list[Text]:
     """Draw two element counts as bars of blocks.
 
-    If `is_divided`, the first bar consists of pieces as long as the second bar. Lines separate the pieces; with
-    `is_shaded`, every second piece has another shade instead. The remainder or the difference is marked.
+    If `is_divided` is True, the first bar is divided into pieces as long as the second bar. The pieces are separated by
+    lines or, if `is_shaded` is True, have alternating shades. The remainder or the difference is marked.
     """
     pieces, rest = divmod(have, known) if is_divided else (1, abs(have - known))
     wall = glyphs.vertical if is_divided and known > 1 and not is_shaded else ""
@@ -374,13 +377,14 @@ def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
     result, gap = Text(), " " * (cells_per_element > 2)
     for char in bar.divide(range(1, len(bar))):
         width = 1 if char.plain == glyphs.vertical else cells_per_element - len(gap)
-        styles = [span.style for span in char.spans if span]  # a bar of one block keeps the spans of empty parts
+        # for a bar of one block, the list also contains the spans of empty parts
+        styles = [span.style for span in char.spans if span]
         result.append_text(Text(char.plain * width + gap, *styles))
     return result
 
 
 def _division_result_text(budget: ElementBudget, have: int, known: int) -> str:
-    """Describe the quotient and the remainder of the counts, or their difference."""
+    """Describe the quotient and remainder of the element counts, or their difference."""
     if budget.inferred_index is not None:
         times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
         remainder = f"{dim_text(have % known)} left over: refused" if have % known else "nothing left over"
@@ -391,7 +395,7 @@ def _division_result_text(budget: ElementBudget, have: int, known: int) -> str:
 
 
 def _factor_lines(budget: ElementBudget, layout: StageLayout, width: int) -> list[Text]:
-    """Return the lines of a budget with factors, aligning equal factors."""
+    """Draw an element budget as lines of factors, with equal factors aligned."""
     have, known = budget.element_counts
     below, extra = _match_dims(budget)
     cells = []
@@ -437,7 +441,7 @@ def _factor_lines(budget: ElementBudget, layout: StageLayout, width: int) -> lis
 def _inferred_dim_text(budget: ElementBudget, have: Dim, known: Dim) -> str:
     """Format the dim that replaces -1, or the reason why there is none.
 
-    Without a -1, the text is empty.
+    If the request has no -1, the text is empty.
     """
     if budget.inferred_index is None:
         return ""
@@ -451,8 +455,8 @@ def _inferred_dim_text(budget: ElementBudget, have: Dim, known: Dim) -> str:
 def _match_dims(budget: ElementBudget) -> tuple[list[int | None], list[int]]:
     """Match each input dim with an equal known dim.
 
-    Returns the index of the matching known dim, or None, for each input dim, and the indices of the known dims without
-    a match. Zeros are not matched, because 0 / 0 is undefined.
+    For each input dim, the first list contains the index of the matching known dim, or None. The second list contains
+    the indices of the unmatched known dims. Zeros are not matched, because 0 / 0 is undefined.
     """
     remaining = [index for index in range(len(budget.known_dims)) if index not in budget.excluded_indices[1]]
     below: list[int | None] = []
@@ -470,8 +474,8 @@ def draw_stage_diagram(
 ) -> Text:
     """Draw the dims of a stage, their wires, and the reasons for the output dims.
 
-    Each step up to the given step has a reason. `width` and `height` are in character cells. If not all dims fit, those
-    around the step are drawn.
+    The reasons of steps after `step_index` are omitted. `width` and `height` are in character cells. If not all dims
+    fit, those around the step are drawn.
     """
     rows = max(1, len(layout.cells_before), len(layout.cells))
     notes = _size_only_notes(layout, step_index, glyphs)
@@ -489,7 +493,7 @@ def draw_stage_diagram(
 def _draw_stage_canvas(
     answer: Trace | Chain, layout: StageLayout, step_index: int, size: tuple[int, int], pitch: int, glyphs: GlyphSet
 ) -> tuple[Canvas, int]:
-    """Draw dims, wires and reasons on a canvas.
+    """Draw the dims, wires and reasons of a stage on a new canvas.
 
     `size` is the available width in cells and height in lines; `pitch` is the distance between dims in lines. Returns
     the canvas and the height of the wires.
@@ -527,7 +531,7 @@ def _draw_stage_canvas(
     reasons = max(right + 5 + max(map(len, after), default=2), right + 1 + len(heading)) + 2
     canvas.write_text(reasons, 0, layout.title, "dim")
     for row, (reason, style) in _dim_reasons(answer, layout, step_index).items():
-        if len(reason) > size[0] - reasons:  # the position of the reason already identifies the output dim
+        if len(reason) > size[0] - reasons:  # the reason is in the row of its output dim, which it need not name
             reason = reason.removeprefix(f"dim {row} ")
         canvas.write_text(reasons, 1 + pitch * row, reason, style)
     if wires.is_unroutable:
@@ -538,7 +542,7 @@ def _draw_stage_canvas(
 def _requested_value_text(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
     """Format the requested value of an output dim, such as 0 or -1.
 
-    If the dim copies only the size of an axis, the mark of the axis is appended.
+    If the dim copies only the size of an axis, the mark of this axis follows the value.
     """
     size = (
         f"{glyphs.copied_size_line}{mark_text(layout.cells_before[out_dim].mark, glyphs)}"
@@ -549,7 +553,7 @@ def _requested_value_text(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -
 
 
 def _size_only_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> list[str]:
-    """Return notes on dims that copy a size but no elements."""
+    """Return notes on dims that copy the size of an axis, but not its elements."""
     if layout.stage.kind is StageKind.SHAPE:
         return [f"{glyphs.copied_size_line} copies a size; no element moves"]
     if not layout.size_only_dims:
@@ -565,8 +569,8 @@ def _format_dims(
 ) -> list[str]:
     """Format dims and their marks in two aligned columns.
 
-    Hidden dims, and dims that are determined after step `step_index`, have placeholders. With `sizes_only`, marks are
-    omitted.
+    Hidden dims, and dims that are determined after step `step_index`, have placeholders. If `sizes_only` is True, marks
+    are omitted.
     """
     rows = []
     for cell in cells:
@@ -580,9 +584,9 @@ def _format_dims(
 
 
 def _wire_style(layout: StageLayout, axes: Collection[int], out_dims: Collection[int], step_index: int) -> Style | None:
-    """Return the style of the wires between axes and output dims.
+    """Return the style of the wires from some axes to some output dims.
 
-    Returns None for wires to hidden dims, which are not drawn.
+    Returns None if the wires lead to hidden dims, because they are not drawn.
     """
     if out_dims and all(layout.cells[out].placeholder for out in out_dims):
         return None
@@ -591,9 +595,9 @@ def _wire_style(layout: StageLayout, axes: Collection[int], out_dims: Collection
 
 
 def _dim_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -> Mapping[int, tuple[str, str]]:
-    """Return the reason for each output dim up to a step, keyed by row.
+    """Return the reason for each output dim that is determined up to a step.
 
-    A value is the reason and its style. The reason for a dropped axis is in the row of the axis.
+    Each reason has a style, and is keyed by row. The reason for a dropped axis is in the row of the axis.
     """
     reasons, steps, hidden = {}, answer.steps, {out for out, cell in enumerate(layout.cells) if cell.placeholder}
     for number in layout.step_range:
@@ -625,8 +629,8 @@ def _is_count_step(layout: StageLayout, step: Step | None) -> bool:
 def _is_ruler_step(layout: StageLayout, step: Step | None) -> bool:
     """Return whether rulers can show a step.
 
-    The step must regroup or merge axes. Before a reshape is resolved, `step` is None; the request then must not contain
-    a 0.
+    The step must regroup or merge axes. For a reshape that is not resolved yet, `step` is None, and the request must
+    not contain a 0.
     """
     if step is None:
         return layout.is_unresolved and layout.is_regrouping and all(cell.token != "0" for cell in layout.cells)
@@ -636,7 +640,7 @@ def _is_ruler_step(layout: StageLayout, step: Step | None) -> bool:
 def _is_last_size_copy(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
     """Return whether a step is the last of its stage that resolves a 0.
 
-    Returns False unless some 0 of the stage copies only the size of an axis, not its elements.
+    Returns False if each 0 of the stage copies an axis with its elements.
     """
     copies = [other for other in layout.stage.steps if other.rule == rules.COPIED_ZERO]
     return bool(layout.size_only_dims) and step is copies[-1]
@@ -649,9 +653,9 @@ def _is_operand_step(layout: StageLayout, step: Step | None) -> bool:
 
 
 def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the last operand step of its stage, or a refusal.
+    """Return whether a step is a refusal, or the last operand step of its stage.
 
-    Returns False for steps of a pool, because the picture of its windows is sufficient.
+    Returns False for a pool, because the picture of its windows shows all dims.
     """
     operand_steps = [other for other in layout.stage.steps if not is_window_step(layout, other)]
     return step is None or (
@@ -668,7 +672,7 @@ PICTURE_KINDS = (
 )
 """All kinds of pictures.
 
-A step is drawn as the first kind that applies to it. `--explain=all` draws the steps whose pictures show more than the
+A step is drawn as the first kind that applies to it. `--explain=all` draws each step whose picture shows more than the
 flow diagram.
 """
 
@@ -705,7 +709,7 @@ def _step_picture_kind(answer: Trace | Chain, step_index: int) -> PictureKind | 
 def drawn_layout_index(all_layouts: Sequence[StageLayout], step_index: int) -> int:
     """Return the index of the stage in the picture of a step.
 
-    Before the request is resolved, this is the first stage.
+    If the request is not resolved yet, this is the first stage.
     """
     return layout_index(all_layouts, step_index) if all_layouts[0].stage.move or all_layouts[0].problem else 0
 
@@ -722,7 +726,7 @@ def draw_picture(
 ) -> Text:
     """Draw the picture of a step.
 
-    An index past the last step selects the refusal. `placeholders` maps the positions of hidden dims, as column and
+    An index after the last step selects the refusal. `placeholders` maps the positions of hidden dims, as column and
     index, to their placeholders.
 
     >>> import shapecalc as sc
@@ -767,7 +771,7 @@ def draw_request(
 
 
 def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text:
-    """Draw the flow diagram of an answer, and the most informative pictures.
+    """Draw the flow diagram of an answer and its most informative pictures.
 
     At most `MAX_PICTURES` pictures are drawn.
     """
@@ -778,7 +782,7 @@ def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet
 
 
 def steps_to_draw(answer: Trace | Chain, width: int) -> list[int]:
-    """Return the steps with the most informative pictures, best first.
+    """Return the indices of the steps with the most informative pictures, best first.
 
     Pictures that show no more than the flow diagram are excluded.
     """

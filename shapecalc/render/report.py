@@ -23,7 +23,7 @@ from shapecalc.render.hints import display_name, verdict_text
 from shapecalc.render.pictures import draw_explanation, draw_picture, steps_to_draw
 from shapecalc.render.styles import BOLD_ERROR
 
-TYPE_CHECKING = False  # importing Rich's tables costs 4 of the 75 ms of --explain
+TYPE_CHECKING = False  # Rich's tables are imported where they are used, because they take 4 of the 75 ms of --explain
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from shapecalc.reasoning.compare import Comparison, ComparisonRow
 
 MIN_FLOW_HEIGHT = 6
-"""The minimum height, in lines, to which the flow diagram is reduced to fit on the screen.
+"""The minimum height, in lines, to which the flow diagram is reduced to fit the screen.
 
-If even this height does not fit, the diagram is drawn in full, and the report exceeds the screen.
+If there is no space for this height, the diagram is drawn in full, and the report exceeds the screen.
 """
 MAX_ARGUMENT_WIDTH = 30
 """The maximum number of characters of an argument in an error report."""
@@ -44,7 +44,7 @@ MAX_ARGUMENT_WIDTH = 30
 def steps_text(answer: Trace | Chain, width: int | None = None) -> Text:
     """Format the steps of an answer, its conditions, and the sources of its rules.
 
-    If `width` is given, the lines are wrapped to `width` characters, and the reason of a step is in its own column.
+    If `width` is given, lines are wrapped to `width` characters, and the reasons form a column.
 
     >>> import shapecalc as sc
     >>> print(steps_text(sc.reshape((2, 3, 4), (0, -1))))
@@ -83,7 +83,7 @@ def steps_text(answer: Trace | Chain, width: int | None = None) -> Text:
 def wrap_text(line: Text, width: int | None, indent: int = 4) -> Text:
     """Wrap a line with a hanging indent, unless `width` is None.
 
-    The indent is reduced if it leaves less than half of the line.
+    The indent is reduced if the text would have less than half of the width.
     """
     if width is None or line.cell_len <= width:
         return line
@@ -110,7 +110,7 @@ def operator_text(trace: Trace) -> str:
 def _operator_name(trace: Trace) -> str:
     try:
         return select_rules(trace.request).operator.name
-    except ShapeError:  # the operator does not exist in this version, or the request omits a required switch
+    except ShapeError:  # the operator does not exist in this version, or the request lacks a required switch
         operator = operator_of(OPS[trace.op], DIALECTS[trace.dialect])
         return operator.name if operator else trace.op
 
@@ -140,8 +140,8 @@ def draw_report(
     """Draw the flow diagram, a picture and all steps, in 24 lines if possible.
 
     `width` is in character cells. `lines_below` of the 24 lines are reserved for other output. Steps are never omitted.
-    If pictures are omitted, a note mentions `more_command`, the option that draws all pictures; if it is empty, all
-    pictures are drawn. `wraps_steps` selects whether steps are wrapped to `width`.
+    `more_command` is the option that draws all pictures; a note mentions it if pictures are omitted. If it is empty,
+    all pictures are drawn. If `wraps_steps` is True, steps are wrapped to `width`.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
@@ -151,21 +151,21 @@ def draw_report(
     steps = steps_text(answer, width if wraps_steps else None)
     if not more_command:
         return stack_texts([draw_explanation(answer, width=width, glyphs=glyphs), Text(""), steps])
-    free_lines = 24 - lines_below - _terminal_lines(steps, width) - 1
+    free_lines = 24 - lines_below - _terminal_line_count(steps, width) - 1
     flow_text = draw_flow(answer, width=width, glyphs=glyphs)
-    if _terminal_lines(flow_text, width) > free_lines >= MIN_FLOW_HEIGHT:
+    if _terminal_line_count(flow_text, width) > free_lines >= MIN_FLOW_HEIGHT:
         flow_text = draw_flow(answer, width=width, height=free_lines, glyphs=glyphs)
     steps_drawn = steps_to_draw(answer, width)
-    free_lines -= _terminal_lines(flow_text, width) + 1 + (len(steps_drawn) > 1)
+    free_lines -= _terminal_line_count(flow_text, width) + 1 + (len(steps_drawn) > 1)
     pictures = (draw_picture(answer, at, width=width, glyphs=glyphs) for at in steps_drawn)
-    shown = next((text for text in pictures if _terminal_lines(text, width) <= free_lines), None)
+    shown = next((text for text in pictures if _terminal_line_count(text, width) <= free_lines), None)
     omitted = len(steps_drawn) - (shown is not None)
     note = Text(f"{format_count(omitted, 'more picture', 'more pictures')}: {more_command}", "dim")
     picture_lines = [] if shown is None else [Text(""), shown]
     return stack_texts([flow_text, *picture_lines, *([note] if omitted else []), Text(""), steps])
 
 
-def _terminal_lines(text: Text, width: int) -> int:
+def _terminal_line_count(text: Text, width: int) -> int:
     """Return the number of terminal lines that a text occupies."""
     return sum(max(1, -(-line.cell_len // width)) for line in text.split("\n", allow_blank=True))
 
@@ -173,7 +173,7 @@ def _terminal_lines(text: Text, width: int) -> int:
 def format_problem(problem: Problem, pieces: list[tuple[str | None, str]], width: int | None = None) -> Group:
     """Format a problem: its message, the command line with carets, and its hint.
 
-    The carets are below the faulty token. `pieces` are the words of the command line, each with the name of its
+    The carets are below the faulty token. `pieces` are the words of the command line, each after the name of its
     argument or None. The message and the hint are wrapped to `width` characters, unless it is None.
 
     >>> from rich import print
@@ -213,7 +213,7 @@ def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) 
 
 
 def _truncate_around(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
-    """Truncate an argument around a token.
+    """Truncate an argument to the part around a token.
 
     Returns the truncated argument, and the span of the token in it.
     """
@@ -232,7 +232,7 @@ def _truncate_around(text: str, span: tuple[int, int] | None) -> tuple[str, tupl
 def comparison_table(comparison: Comparison) -> Table:
     """Return a table with the answer of each dialect and setting.
 
-    `*` marks answers that differ from the most common answer.
+    An asterisk marks each answer that differs from the most common one.
     """
     answers = [row.verdict for row in comparison.rows if row.default]
     common = max(dict.fromkeys(answers), key=answers.count)
@@ -291,7 +291,7 @@ def versions_table() -> Table:
 
 
 def _plain_table(*columns: str) -> Table:
-    from rich.table import Table  # deferred, to save 4 ms if no table is printed
+    from rich.table import Table  # imported here, because it takes 4 ms, and few commands print tables
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:

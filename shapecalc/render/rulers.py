@@ -49,7 +49,7 @@ RULER_LABEL_WIDTH = 14
 MAX_SIZE_WIDTH = 9
 """The maximum width of a size in a label."""
 SPACIOUS_HEIGHT = 14
-"""The minimum height, in lines, for wide bars and for rulers with index labels."""
+"""The minimum height, in lines, of pictures with wide bars, or with index labels on rulers."""
 
 
 class Ruler(Record):
@@ -62,7 +62,7 @@ class Ruler(Record):
 
 
 class BlockRulers(Record):
-    """The rulers of a block of elements: its axes before and after a reshape."""
+    """The rulers of a block of elements, for its axes before and after a reshape."""
 
     before: tuple[Ruler, ...]
     after: tuple[Ruler, ...]
@@ -70,7 +70,7 @@ class BlockRulers(Record):
     mixed_note: str
     """The note on output dims that mix axes; empty if there are none.
 
-    With symbolic sizes, dims can mix axes even if the boundaries for the example sizes are aligned.
+    If sizes are symbolic, dims can mix axes although the boundaries are aligned for the example sizes.
     """
 
     @property
@@ -85,8 +85,8 @@ class BlockRulers(Record):
     def misaligned_strides(self) -> tuple[int, int] | None:
         """The strides of the first misaligned axes, or None.
 
-        The first stride is that of an input axis, the second that of an output axis. Input strides divide each other,
-        so each output stride is compared only with the two nearest input strides.
+        The pair contains the stride of an input axis and that of an output axis. The strides of input axes divide each
+        other, so each output stride is compared only with the two nearest input strides.
         """
         steps = sorted(old.stride for old in self.before)
         for new in self.after:
@@ -110,11 +110,11 @@ class BlockRulers(Record):
 def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | None, width: int) -> bool:
     """Return whether the rulers of a step fit a width.
 
-    The step must regroup axes. If sizes are symbolic, there must be small sizes that meet the conditions. Otherwise,
-    the width must suffice for one cell per element, or for three cells per boundary in one period of the misaligned
+    The step must regroup axes. If sizes are symbolic, small sizes must meet the conditions. If all sizes are numbers,
+    the width must suffice for one cell per element, or for three cells per boundary within a period of misaligned
     boundaries.
     """
-    groups, room = _find_regrouped_groups(layout), width - RULER_LABEL_WIDTH
+    groups, room = _find_regrouped_axes(layout), width - RULER_LABEL_WIDTH
     if not is_regrouping_step(step) or not groups:
         return False
     if sizes := _find_small_sizes(answer, layout):
@@ -127,8 +127,8 @@ def can_draw_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | Non
     return block.misaligned_strides is not None and block.period // min(block.misaligned_strides) <= room // 3
 
 
-def _find_regrouped_groups(layout: StageLayout) -> list[AxisChange]:
-    """Return the groups of dims that a reshape regroups, mixed groups first."""
+def _find_regrouped_axes(layout: StageLayout) -> list[AxisChange]:
+    """Return the groups of merged, split or mixed axes; mixed groups come first."""
     groups = [link for link in layout.links if len(link.sources) > 1 or len(link.outputs) > 1]
     return sorted(groups, key=lambda link: not link.is_mixed)
 
@@ -168,7 +168,7 @@ def draw_rulers(
     if block.volume < 2:
         return _too_few_elements_text(block.volume)
     if block.volume > width - RULER_LABEL_WIDTH or block.height + len(notes) > height:
-        groups = _find_regrouped_groups(layout)
+        groups = _find_regrouped_axes(layout)
         if not groups:
             return Text("every axis stays as it is", end="")
         block = _make_rulers(layout, groups[0], sizes, glyphs)
@@ -189,7 +189,7 @@ def draw_rulers(
 def _has_dense_cuts(rulers: BlockRulers, width: int) -> bool:
     """Return whether the block boundaries are too dense to be drawn to scale.
 
-    If axes are misaligned, only their boundaries are considered; otherwise, those of all axes except the innermost.
+    The boundaries of misaligned axes are considered or, if there are none, those of all axes except the innermost.
     """
     long = width - RULER_LABEL_WIDTH
     all_strides = [ruler.stride for ruler in (*rulers.before, *rulers.after)]
@@ -198,7 +198,9 @@ def _has_dense_cuts(rulers: BlockRulers, width: int) -> bool:
 
 
 def _draw_pieces(rulers: BlockRulers, width: int, glyphs: GlyphSet) -> list[Text]:
-    """Draw the blocks of each axis with their lengths, not to scale, and a summary.
+    """Draw the blocks of each axis with their lengths, but not to scale.
+
+    The last line is a summary.
 
     >>> cut = (Ruler("c 1080", "", 1080, 1920), Ruler("d 1920", "", 1920, 1))
     >>> block = BlockRulers(cut, (Ruler("cd 2073600", "", 2073600, 1),), 2073600, "")
@@ -226,7 +228,7 @@ def _draw_pieces(rulers: BlockRulers, width: int, glyphs: GlyphSet) -> list[Text
 
 
 def _format_pieces(count: int, length: int, room: int, glyphs: GlyphSet) -> str:
-    """Format `count` blocks of a length, or only the first and the last ones that fit."""
+    """Format `count` blocks of equal length, or only the first and last that fit."""
     first, last, wall = (glyphs.box_lines[index] for index in (LEFT | UP | DOWN, RIGHT | UP | DOWN, 15))
     if count == 1:
         return f"{last}{f' {length} '.center(max(0, room - 2), glyphs.horizontal)}{first}"
@@ -238,7 +240,7 @@ def _format_pieces(count: int, length: int, room: int, glyphs: GlyphSet) -> str:
 
 
 def _pieces_summary(rulers: BlockRulers, before: int, after: int) -> str:
-    """Return a sentence about the axes that mix, or about removed or added boundaries.
+    """Return a sentence on mixed axes, or on removed or added boundaries.
 
     `before` and `after` are the numbers of blocks before and after the reshape.
     """
@@ -268,9 +270,9 @@ def _draw_unresolved_rulers(
 
 
 def _find_small_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int] | None:
-    """Return small values of the symbolic sizes of a stage.
+    """Return small values of a stage's symbolic sizes that meet the conditions.
 
-    The values meet the conditions of the answer. Returns None if there are no such values.
+    Returns None if there are no such values.
     """
     if is_concrete([cell.dim or 0 for cell in (*layout.cells_before, *layout.cells)]):
         return {}
@@ -281,7 +283,7 @@ def _find_small_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str
 
 
 def _fit_rulers(rulers: BlockRulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
-    """Draw rulers and notes within a width and a height.
+    """Draw rulers and notes within `size`, a width in cells and a height in lines.
 
     If the rulers exceed the height, the axes with the finest boundaries are omitted. If the height suffices, blocks are
     labelled with their indices.
@@ -330,7 +332,7 @@ def _remove_rulers(rulers: BlockRulers, omitted: list[Ruler]) -> BlockRulers:
 
 
 def _size_notes(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int]) -> list[str]:
-    """Return a note on the symbolic sizes of a block, or [] if there are none."""
+    """Return a note on the symbolic sizes in a block, or [] if there are none."""
     before = [layout.stage.before[axis] for axis in block.sources]
     known = dim_names(before + [layout.cells[out].dim or 0 for out in block.outputs])
     return [f"with {sizes_text({name: sizes[name] for name in known})}"] if known else []
@@ -339,7 +341,7 @@ def _size_notes(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int]
 def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> list[str]:
     """Return a note on the visible block, or [] if the whole tensor is visible.
 
-    `group_count` is the number of groups of regrouped axes.
+    `group_count` is the number of groups of connected axes that the reshape regroups.
     """
     if all(cell.dim == 1 for axis, cell in enumerate(layout.cells_before) if axis not in block.sources):
         return []
@@ -380,7 +382,7 @@ def _shape_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: Glyph
 
 
 def _render_rulers(rulers: BlockRulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:
-    """Draw the rulers of a block, their misaligned boundaries, and a summary."""
+    """Draw the rulers of a block, a summary, and marks at their misaligned boundaries."""
     labels = [f"before {ruler.label}" for ruler in rulers.before[:1]] + [ruler.label for ruler in rulers.before[1:]]
     labels += [f"after {ruler.label}" for ruler in rulers.after[:1]] + [ruler.label for ruler in rulers.after[1:]]
     label_width = max(map(len, labels), default=0) + 1
@@ -408,7 +410,7 @@ def _render_rulers(rulers: BlockRulers, width: int, pitch: int, glyphs: GlyphSet
 def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int]) -> None:
     """Write the index of each block into a ruler, if all indices fit.
 
-    `volume` is the element count. `area` is the left column, the length and the row of the ruler.
+    `volume` is the element count. `area` contains the left column, the length and the row of the ruler.
     """
     left, long, y = area
     parts = volume // ruler.stride
@@ -435,10 +437,10 @@ def _write_scale(canvas: Canvas, rulers: BlockRulers, left: int, length: int) ->
 
 
 def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int], glyphs: GlyphSet) -> None:
-    """Draw a ruler with a tick per boundary, or as a shaded bar.
+    """Draw a ruler with a tick at each boundary.
 
-    A bar is drawn if the boundaries are too dense. `volume` is the element count. `area` is the left column, the length
-    and the row of the ruler.
+    If the boundaries are too dense, a shaded bar is drawn instead. `volume` is the element count. `area` contains the
+    left column, the length and the row of the ruler.
     """
     left, long, y = area
     cuts = volume // ruler.stride
@@ -453,8 +455,8 @@ def _mark_misaligned_cuts(
 ) -> None:
     """Mark the boundaries of an output axis that are inside blocks of an input axis.
 
-    `misaligned` contains the strides of the input axis and the output axis. `area` is the left column, the length and
-    the row of the ruler. Nothing is marked if several boundaries would share a cell.
+    `misaligned` contains the strides of the input axis and the output axis. `area` contains the left column, the length
+    and the row of the ruler. Nothing is marked if several boundaries would be in one cell.
     """
     old, new = misaligned
     left, long, y = area
@@ -464,7 +466,7 @@ def _mark_misaligned_cuts(
 
 
 def _ruler_summary(rulers: BlockRulers, *, is_to_scale: bool) -> str:
-    """Return a sentence that states whether and why axes mix."""
+    """Return a sentence on whether axes mix, and why."""
     scale_note = "to scale; " if is_to_scale else ""
     if rulers.misaligned_strides is not None:
         old, _ = rulers.misaligned_strides

@@ -2,7 +2,7 @@
 
 A film is a sequence of frames. A frame consists of sprites; a sprite is a text at a position. Memory is drawn as a
 tape: one or more lines of cells, with one cell per element. Vertical bars between cells separate the blocks of each
-axis. Each axis has a layer, counted from the innermost axis; the bars of a higher layer are taller. If a tensor is too
+axis. Each axis has a level, counted from the innermost axis; the bars of a higher level are taller. If a tensor is too
 large, only its first cells are drawn, followed by an ellipsis.
 
 A dim that is copied by a 0 moves down from the input dims. A -1 is computed with the element budget, a bar of all
@@ -49,13 +49,14 @@ from shapecalc.render.stage_layout import (
 
 TensorShape = tuple[int, ...]
 MOTION_FRAME_HUNDREDTHS = 12
-"""The duration of a GIF frame while sprites move, in hundredths of a second."""
+"""The duration of one GIF frame while sprites move, in hundredths of a second."""
 ELIDED_CELLS_TEXT, BLANK_TEXT = "…", "[ ]"
-"""The text for elided cells, and the placeholder of an output dim in the request."""
+"""The text for omitted cells, and the placeholder of an output dim in the request."""
 BAR_GLYPHS = "│┃║"
 """The characters of the vertical bars between cells, from inner to outer axes.
 
-A layer with a row of its own uses the first character. Higher layers share the top row, and use the other characters.
+A level with a row of its own uses the first character. All higher levels are in the top row, and use the other
+characters.
 """
 TITLE_ROW, RAIL_ROW, INDEX_ROW, INPUT_ROW, REQUEST_ROW, OUTPUT_ROW, BUDGET_ROW, DIVISION_ROW, TAPE_HEADING_ROW = (
     0,
@@ -70,41 +71,42 @@ TITLE_ROW, RAIL_ROW, INDEX_ROW, INPUT_ROW, REQUEST_ROW, OUTPUT_ROW, BUDGET_ROW, 
 )
 """The row of each part of a film, counted from the top.
 
-The parts are the title, the rail of stage names, the dims of the stage, the division that infers a -1, and the heading
-of the first tape. If the height allows blank rows, the last three rows are further down; see
+The parts are the title, the line of stage names, the dims of the stage, the division that infers a -1, and the heading
+of the first tape. If there is space for blank rows, the last three rows are further down; see
 `FilmBuilder.row_position`.
 """
 SENTENCE_ROWS, LOW_HEIGHT = 3, 20
-"""The number of rows of the caption, and the height of a low film in rows.
+"""The number of rows of the caption, and the height in rows below which the caption has one row less."""
+FETCHED_DIM_LEFT, WRITE_NOTE_LEFT = 24, 40
+"""The left edge of the input dims that the output dims of a permutation read, and that of the notes on written
+elements.
 
-If a film is lower, its caption has one row less.
+Both are in cells.
 """
-SLOT_LEFT, MAPPING_LEFT = 24, 40
-"""The left edges, in cells, of the input dims that output dims read, and of the text on written and read elements."""
 LABEL_WIDTH = 8
 """The width of the labels before the dims, in cells."""
 FALL_SECONDS = 0.35
 """The time in which a piece of the budget bar moves down, in seconds."""
 MAX_ROWS_WRITTEN_SINGLY = 12
-"""The maximum number of rows that a gather writes one by one.
+"""The maximum number of rows that a gather writes one at a time.
 
-If a tensor has more rows, they are written in blocks.
+The rows of a larger tensor are written in blocks.
 """
 MAX_LISTED_CELLS = 8
-"""The maximum number of cells that a caption lists."""
+"""The maximum number of cells that a caption lists one by one."""
 MOVE_SECONDS, HIGHLIGHT_SECONDS = 0.55, 0.35
-"""The times, in seconds, in which an element moves and is then highlighted."""
+"""The time in which an element moves, and the time for which it is then highlighted, in seconds."""
 FILM_WIDTH, FILM_HEIGHT = 80, 24
-"""The default width and height of a film in character cells; a film of this size fits standard terminals."""
+"""The default width and height of a film in character cells, which fit standard terminals."""
 MIN_FILM_HEIGHT = 16
 PICTURE_ROWS = 8
 """The height of the picture of a stage with several operands or windows, in rows."""
 LAST_FRAME_SECONDS = 3.5
-"""The duration for which the last frame is held, in seconds."""
+"""The time for which the last frame is shown, in seconds."""
 
 
 class Sprite(Record):
-    """A text at a position in character cells, which can be fractional."""
+    """A text at a position in character cells; the position can be fractional."""
 
     x: float
     y: float
@@ -114,7 +116,7 @@ class Sprite(Record):
 
 
 class FilmQuestion(Record):
-    """A question to the viewer before a frame, with the right answer."""
+    """A question that the viewer answers before a frame, with the right answer."""
 
     question: str
     answer: str
@@ -123,18 +125,18 @@ class FilmQuestion(Record):
 class Frame(Record):
     """The sprites of a frame, with a caption and timing.
 
-    If the previous frame has a sprite with the same key, the sprite moves from the position in the previous frame.
+    A sprite moves from the position of the sprite with the same key in the previous frame, if there is one.
     """
 
     sprites: Mapping[str, Sprite]
-    """The sprites by key; later sprites cover earlier ones."""
+    """The sprites, keyed by name; later sprites cover earlier ones."""
     sentence: str
     step_index: int | None
-    """The index of the step; None before the first step and after the last."""
+    """The index of the step that the frame shows; None before the first step and after the last."""
     arrival_seconds: float
-    """The duration for which sprites move to their positions, in seconds."""
+    """The time in which the sprites move to their positions, in seconds."""
     hold_seconds: float
-    """The duration for which sprites then stay at their positions, in seconds."""
+    """The time for which the sprites then stay at their positions, in seconds."""
     prompt: FilmQuestion | None = None
 
 
@@ -146,11 +148,11 @@ class Film(Record):
     height: int
     frames: tuple[Frame, ...]
     notes: tuple[str, ...]
-    """The notes on omitted elements and on the sizes of names."""
+    """The notes on omitted elements and on the sizes of named dims."""
 
     @property
     def frame_starts(self) -> list[float]:
-        """The start times of the frames and the end of the last frame, in seconds."""
+        """The start time of each frame, and the end time of the last frame, in seconds."""
         return [*accumulate((frame.arrival_seconds + frame.hold_seconds for frame in self.frames), initial=0.0)]
 
     @property
@@ -160,7 +162,7 @@ class Film(Record):
 
 
 class Track(Record):
-    """The motion of a sprite while its text and its text style stay the same."""
+    """The motion of a sprite during which its text and text style do not change."""
 
     text: str
     text_style: str
@@ -175,11 +177,11 @@ class Tape(Record):
 
     shape: TensorShape
     pitch: int
-    """The distance between two cells, in character cells."""
+    """The distance between neighbouring cells, in characters."""
     cells_per_line: int
     """The maximum number of cells in a line."""
     line_height: int
-    """The height of a line in rows; bars use all rows, numbers only the lowest one."""
+    """The number of rows per line; bars use all of them, numbers only the lowest."""
     visible_count: int
     """The number of visible cells."""
     top_row: int
@@ -195,7 +197,7 @@ class Tape(Record):
         return self.top_row + self.line_height * max(1, -(-self.visible_count // self.cells_per_line))
 
     def cell_position(self, cell: int) -> tuple[int, int]:
-        """Return the position of a cell, or of the ellipsis for an omitted cell."""
+        """Return the position of a cell, or of the ellipsis if the cell is omitted."""
         line, column = divmod(cell, self.cells_per_line)
         if cell >= self.visible_count:
             line, column = (
@@ -204,17 +206,17 @@ class Tape(Record):
             )
         return column * self.pitch + 1, self.top_row + line * self.line_height + self.line_height - 1
 
-    def bar_sprite(self, cell: int, layer: int) -> Sprite:
-        """Return the bar before a cell, or after the last cell.
+    def bar_sprite(self, cell: int, level: int) -> Sprite:
+        """Return the bar before a cell.
 
-        The bar after the last visible cell has the index `visible_count`. `layer` is the layer of the axis, counted
-        from the innermost axis.
+        If `cell` is `visible_count`, this is the bar after the last visible cell. `level` counts the axes from the
+        innermost one.
         """
         line = max(0, cell - (cell == self.visible_count)) // self.cells_per_line
-        row = min(layer, self.line_height - 1)
+        row = min(level, self.line_height - 1)
         x = (cell - line * self.cells_per_line) * self.pitch
         y = self.top_row + line * self.line_height + self.line_height - 1 - row
-        return Sprite(x, y, BAR_GLYPHS[min(layer - row, len(BAR_GLYPHS) - 1)], "quiet")
+        return Sprite(x, y, BAR_GLYPHS[min(level - row, len(BAR_GLYPHS) - 1)], "quiet")
 
 
 def frame_at(starts: list[float], second: float) -> int:
@@ -242,7 +244,7 @@ def sprites_at(film: Film, start_times: list[float], time: float) -> tuple[Sprit
 
 
 def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
-    """Return a sprite at a fraction of the way from its start position."""
+    """Return a sprite at a fraction of the way from `start` to `end`."""
     if start is None or (start.x == end.x and start.y == end.y):
         return end
     return Sprite(
@@ -251,10 +253,7 @@ def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
 
 
 def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
-    """Yield the sprites and the duration of each GIF frame.
-
-    The durations are in hundredths of a second.
-    """
+    """Yield the sprites of each GIF frame, and its duration in hundredths of a second."""
     starts = film.frame_starts
     for number, frame in enumerate(film.frames):
         duration = round(100 * (frame.arrival_seconds + frame.hold_seconds))
@@ -270,7 +269,7 @@ def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
 
 
 def collect_tracks(film: Film) -> list[Track]:
-    """Return the tracks of all sprites, in order of appearance."""
+    """Return the tracks of all sprites, in the order in which they appear."""
     starts, result, last = film.frame_starts, list[Track](), dict[str, int]()
     for number, frame in enumerate(film.frames):
         before = film.frames[number - 1].sprites if number else {}
@@ -292,20 +291,22 @@ def _motion_points(
 ) -> tuple[tuple[float, float, float], ...]:
     """Return the points of a sprite's motion in a frame.
 
-    A point is a time and a position. A sprite at rest has a single point.
+    A point consists of a time and a position. A sprite at rest has one point.
     """
     if start is None or (start.x, start.y) == (end.x, end.y):
         return ((second, end.x, end.y),)
     return (second, start.x, start.y), (second + arrival_seconds, end.x, end.y)
 
 
-def make_tape(shape: TensorShape, number_width: int, width: int, top_row: int, row_count: int, layers: int) -> Tape:
+def make_tape(
+    shape: TensorShape, number_width: int, width: int, top_row: int, row_count: int, level_count: int
+) -> Tape:
     """Create the tape of a tensor.
 
-    The tape has at most `row_count` rows, from `top_row` on. `number_width` is the width of the longest number. If
-    there are few cells, they are farther apart. Each line contains complete blocks of one axis: the outermost axis
-    whose blocks fill at least 70 % of the width. The height of a line is `layers`, or less if this makes more cells
-    visible.
+    The tape has at most `row_count` rows, beginning with `top_row`. `number_width` is the width of the longest number;
+    if there are few cells, they are farther apart. A line contains complete blocks of the outermost axis whose blocks
+    fill at least 70 % of the width. It has one row for each of `level_count` levels of bars, or fewer rows if more
+    cells are then visible.
 
     >>> tape = make_tape((2, 3, 4), 2, 80, 0, 4, 2)
     >>> tape.cells_per_line, tape.pitch, tape.line_height, tape.visible_count, tape.cell_position(23)
@@ -318,7 +319,7 @@ def make_tape(shape: TensorShape, number_width: int, width: int, top_row: int, r
     block = max((step for step in steps if room // step * step >= 0.7 * room), default=1)
     per_line = max(1, min(count, room // block * block))
     lines = max(1, -(-count // per_line))
-    tall = max(1, min(layers, 5, row_count // lines))
+    tall = max(1, min(level_count, 5, row_count // lines))
     return Tape(shape, pitch, per_line, tall, min(count, per_line * max(1, row_count // tall)), top_row)
 
 
@@ -332,9 +333,9 @@ def strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def bar_distances(shape: TensorShape) -> list[int]:
-    """Return the distance between the bars of each layer, in cells.
+    """Return the distance between the bars of each axis, in cells.
 
-    The innermost layer is first.
+    The innermost axis is first.
 
     >>> bar_distances((2, 3, 4)), bar_distances((6,)), bar_distances((2, 1, 3))
     ([4, 12], [], [3])
@@ -343,24 +344,27 @@ def bar_distances(shape: TensorShape) -> list[int]:
     return result[::-1]
 
 
-def bar_positions(shape: TensorShape, layer: int, visible_count: int) -> list[int]:
-    """Return the cell indices of the bars of a layer.
+def bar_positions(shape: TensorShape, level: int, visible_count: int) -> list[int]:
+    """Return the cell indices of the bars of an axis.
 
-    Layers beyond the outermost axis have bars only at the start and at the end.
+    `level` counts the axes from the innermost one. Beyond the outermost axis, there are bars only at the start and at
+    the end.
 
     >>> bar_positions((2, 3, 4), 0, 24), bar_positions((2, 3, 4), 1, 24), bar_positions((2, 3, 4), 2, 24)
     ([0, 4, 8, 12, 16, 20, 24], [0, 12, 24], [0, 24])
     """
     steps, count = bar_distances(shape), prod(shape)
-    step = steps[layer] if layer < len(steps) else max(1, count)
+    step = steps[level] if level < len(steps) else max(1, count)
     return [*range(0, min(visible_count, count) + 1, step)]
 
 
 def match_bars(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
-    """Match the bars of two layers, as (old position, new position) pairs.
+    """Match bars before a reshape with bars after it.
 
-    A bar whose position is in both lists does not move. The other bars move to the other new positions in order; bars
-    are split if there are too few, and merged if there are too many.
+    Returns (old position, new position) pairs.
+
+    A bar whose position is in both lists does not move. The remaining bars move to the remaining positions in order;
+    bars are split if there are too few, and merged if there are too many.
 
     >>> match_bars([0, 4, 8, 12], [0, 6, 12]), match_bars([0, 12], [0, 6, 12])
     ([(0, 0), (12, 12), (4, 6), (8, 6)], [(0, 0), (12, 12), (0, 6)])
@@ -379,7 +383,7 @@ def _nearest_position(positions: Sequence[int], position: int) -> int:
 
 
 class FilmBuilder:
-    """Builds a film from the current sprites, frame by frame."""
+    """A film under construction: its frames, and the sprites of the next frame."""
 
     def __init__(self, width: int, height: int, column_width: int) -> None:
         """Create an empty film.
@@ -391,16 +395,16 @@ class FilmBuilder:
         self.tape_rows = max(1, (height - TAPE_HEADING_ROW - 2 - (height >= LOW_HEIGHT) - self.sentence_rows - 1) // 2)
         """The maximum height of a tape, in rows, if two tapes are visible."""
         self.budget_gap = self.tape_gap = 0
-        """The numbers of blank rows: around the division of a -1, and between two tapes."""
+        """The numbers of blank rows around the division of a -1, and between two tapes."""
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
         self.prompt: FilmQuestion | None = None
         """The question that is asked before the next frame."""
         self._last: dict[str, Sprite] = {}
         self.memory_number = 0
-        """The number of the current memory; each gather writes a new memory."""
+        """The number of the current memory; each gather writes to a new memory."""
         self.tape: Tape
-        """The tape of the current memory; not set in a film without memory."""
+        """The tape of the current memory; not set if the film has no tapes."""
         self.notes: list[str] = []
 
     def reserve_rows(self, tape_rows: int, tape_count: int) -> None:
@@ -415,16 +419,13 @@ class FilmBuilder:
         self.tape_rows, self.height = tape_rows, min(self.height, needed + self.tape_gap + self.budget_gap)
 
     def row_position(self, row: int) -> int:
-        """Return the position of a named row, such as `BUDGET_ROW`.
-
-        Positions depend on the number of blank rows.
-        """
+        """Return the position of a part such as `BUDGET_ROW`, including blank rows."""
         return row + (self.budget_gap if row == TAPE_HEADING_ROW else self.budget_gap // 2)
 
-    def has_slots(self, layout: StageLayout) -> bool:
-        """Return whether a stage is a permutation with one text row per output dim.
+    def fits_permutation_rows(self, layout: StageLayout) -> bool:
+        """Return whether a permutation fits the film with one row of text per output dim.
 
-        The row of an output dim states which input dim it fetches.
+        The row of an output dim names the input dim that it fetches. Returns False for other stages.
         """
         room = self.row_position(TAPE_HEADING_ROW) - REQUEST_ROW
         is_permutation = layout.stage.kind is StageKind.PERMUTE and layout.stage.is_finished and all(layout.wires)
@@ -450,7 +451,7 @@ class FilmBuilder:
     def add_dim_sprite(self, key: str, dim: int, y: int, text: str, text_style: str = "ink") -> None:
         """Add a sprite in the column of a dim.
 
-        For the first dim that does not fit the width, an ellipsis is added; later dims are omitted.
+        An ellipsis replaces the first dim that does not fit the width; later dims are omitted.
         """
         if dim < self.column_count:
             self.add_sprite(key, self.column_left(dim), y, clip_text(text, self.column_width - 1, UNICODE), text_style)
@@ -474,14 +475,17 @@ class FilmBuilder:
                 self.sprites[key] = replace(self.sprites[key], text_style=text_style)
 
     def add_note(self, text: str) -> None:
-        """Add a note at the bottom of all further frames."""
+        """Add a note at the bottom of this frame and of all later frames."""
         if text not in self.notes:
             self.notes.append(text)
 
     def add_frame(
         self, sentence: str, step_index: int | None, *, arrival_seconds: float = 0.8, hold_seconds: float | None = None
     ) -> None:
-        """Add a frame with the current sprites and a caption."""
+        """Add a frame with the current sprites and a caption.
+
+        By default, the sprites rest while the user reads the caption.
+        """
         lines, rows = wrap(escape_unprintable(sentence), self.width) or [""], self.sentence_rows
         if len(lines) > rows:
             lines[rows - 1 :] = [clip_text(" ".join(lines[rows - 1 :]), self.width, UNICODE)]
@@ -489,35 +493,39 @@ class FilmBuilder:
             self.add_sprite(f"say{number}", 0, self.height - 1 - rows + number, "".join(lines[number : number + 1]))
         self.add_sprite("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
         self._last = dict(self.sprites)
-        # allows a reading speed of 18 characters per second
+        # the reader needs a second for 18 characters
         rest = max(0.7, len(sentence) / 18) if hold_seconds is None else hold_seconds
         self.frames.append(Frame(self._last, sentence, step_index, arrival_seconds, rest, self.prompt))
         self.prompt = None
 
 
 def format_marked_dim(cell: Cell) -> str:
-    """Format a dim with its mark; an unresolved dim has a placeholder."""
+    """Format a dim with its mark; a placeholder replaces an unresolved dim."""
     marked = cell_mark_text(cell, UNICODE)
     return UNICODE.placeholder if cell.dim is None else f"{marked} {cell.dim}".lstrip()
 
 
 def text_style_of_hue(hue: str) -> str:
-    """Return the name of the text style of a colour, or `ink` without a colour."""
+    """Return the name of the text style of a colour; without a colour, `ink`."""
     return f"axis{HUES.index(hue)}" if hue else "ink"
 
 
-def add_first_stage_frame(builder: FilmBuilder, layout: StageLayout, stage_index: int, sentence: str) -> None:
+def add_stage_start_frame(builder: FilmBuilder, layout: StageLayout, stage_index: int, sentence: str) -> None:
     """Add the first frame of a stage.
 
-    The frame contains input dims, the request, and placeholders. The keys of sprites contain `stage_index` for input
-    dims and `stage_index + 1` for output dims, so that the output dims move up in the first frame of the next stage.
+    The frame contains the input dims, the request, and placeholders. The sprite keys of input dims contain
+    `stage_index`, those of output dims `stage_index + 1`; the output dims therefore move up when the next stage begins.
     """
     builder.remove_sprites(
         "index", "asked", "label", "hole", "sum", "part", "piece", "picture", f"dim{stage_index - 1}."
     )
-    has_slots, requested = builder.has_slots(layout), _requested_tokens(layout)
-    for dim in range(len(layout.cells_before) if has_slots else max(len(layout.cells_before), len(layout.cells))):
-        builder.add_dim_sprite(f"index{dim}", dim, INDEX_ROW, f"dim {dim}" if has_slots else str(dim), "quiet")
+    fits_permutation_rows, requested = builder.fits_permutation_rows(layout), _requested_tokens(layout)
+    for dim in range(
+        len(layout.cells_before) if fits_permutation_rows else max(len(layout.cells_before), len(layout.cells))
+    ):
+        builder.add_dim_sprite(
+            f"index{dim}", dim, INDEX_ROW, f"dim {dim}" if fits_permutation_rows else str(dim), "quiet"
+        )
     for axis, cell in enumerate(layout.cells_before):
         builder.add_dim_sprite(
             f"dim{stage_index}.{axis}",
@@ -526,10 +534,10 @@ def add_first_stage_frame(builder: FilmBuilder, layout: StageLayout, stage_index
             format_marked_dim(cell),
             text_style_of_hue(mark_colour(cell.mark)),
         )
-    if has_slots:
+    if fits_permutation_rows:
         for out, axes in enumerate(layout.wires):
             builder.add_sprite(f"asked{out}", 0, REQUEST_ROW + out, f"place {out} fetches dim {axes[0]}")
-            builder.add_sprite(f"hole{out}", SLOT_LEFT, REQUEST_ROW + out, UNICODE.placeholder, "quiet")
+            builder.add_sprite(f"hole{out}", FETCHED_DIM_LEFT, REQUEST_ROW + out, UNICODE.placeholder, "quiet")
         builder.add_sprite(f"label{INPUT_ROW}", 0, INPUT_ROW, "have", "quiet")
     else:
         for dim, token in enumerate(requested):
@@ -545,7 +553,7 @@ def add_first_stage_frame(builder: FilmBuilder, layout: StageLayout, stage_index
 
 
 def _requested_tokens(layout: StageLayout) -> list[str]:
-    """Return the requested value of each output dim, or [] if a dim has none."""
+    """Return the requested value of each output dim, or [] if some dim has none."""
     requested = [str(token) for token in layout.stage.requested]
     return requested if len(requested) == len(layout.cells) else []
 
@@ -588,11 +596,11 @@ def add_step_frames(
 def _fill_placeholder(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, out_dim: int, start: tuple[float, float]
 ) -> None:
-    """Replace a placeholder with its dim, and move the dim from position `start`."""
+    """Replace a placeholder with its dim, which moves there from the position `start`."""
     cell, key = layout.cells[out_dim], f"dim{stage_index + 1}.{out_dim}"
     builder.sprites.pop(f"hole{out_dim}", None)
-    if builder.has_slots(layout):
-        builder.add_sprite(key, SLOT_LEFT, REQUEST_ROW + out_dim, format_marked_dim(cell), "lit")
+    if builder.fits_permutation_rows(layout):
+        builder.add_sprite(key, FETCHED_DIM_LEFT, REQUEST_ROW + out_dim, format_marked_dim(cell), "lit")
     else:
         builder.add_dim_sprite(key, out_dim, OUTPUT_ROW, format_marked_dim(cell), "lit")
     builder.set_start_position(key, start)
@@ -601,7 +609,7 @@ def _fill_placeholder(
 def make_film_question(layout: StageLayout, out_dims: list[int]) -> FilmQuestion | None:
     """Return the question about output dims, with its answer.
 
-    Returns None if the request contains the sizes of all these dims.
+    Returns None if the sizes of all these dims are part of the request.
     """
     requested, dims = _requested_tokens(layout), [str(cell.dim) for cell in layout.cells]
     unknown = [out for out in out_dims if not (layout.is_regrouping and requested and requested[out] == dims[out])]
@@ -622,7 +630,7 @@ def make_film_question(layout: StageLayout, out_dims: list[int]) -> FilmQuestion
 def _add_inference_frames(
     builder: FilmBuilder, layout: StageLayout, stage_index: int, step_index: int, step: Step, out_dim: int
 ) -> None:
-    """Add the frames that infer a -1.
+    """Add the frames in which a -1 is inferred.
 
     They show the element budget, its division and the result.
     """
@@ -649,9 +657,9 @@ def _add_inference_frames(
 
 
 def _add_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
-    """Add the bar of all elements, and return its start and its length.
+    """Add a bar of all elements, and return its start and length.
 
-    If the bar does not fit, or if the element count is symbolic, no bar is added, and None is returned.
+    Returns None, and adds no bar, if the bar does not fit or the element count is symbolic.
     """
     start = max(len(builder.sprites["sum"].text), len(builder.sprites["part"].text)) + 3
     room = min(48, builder.width - start)
@@ -663,7 +671,7 @@ def _add_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
 
 
 def _add_budget_frames(builder: FilmBuilder, bar: tuple[int, int], multiple: int, step_index: int) -> None:
-    """Add the frames in which pieces of the budget bar move down.
+    """Add the frames in which the budget bar is divided into pieces that move down.
 
     `multiple` is the number of pieces.
     """
@@ -695,15 +703,17 @@ def add_input_tape(builder: FilmBuilder, path: TensorPath) -> None:
 def _make_tensor_tape(builder: FilmBuilder, path: TensorPath, tensor_index: int, top_row: int) -> Tape:
     """Create the tape of a tensor on the path of elements.
 
-    Its lines fit the bars of all tensors up to the next gather.
+    A line of the tape has enough rows for the bars of all tensors up to the next gather.
     """
     number_width = len(str(max(0, prod(path.tensors[0].shape) - 1)))
     moves = path.moves[tensor_index:]
     reshape_count = next((at for at, move in enumerate(moves) if not isinstance(move, Reshape)), len(moves))
-    layers = max(
+    level_count = max(
         len(bar_distances(point.shape)) for point in path.tensors[tensor_index : tensor_index + reshape_count + 1]
     )
-    return make_tape(path.tensors[tensor_index].shape, number_width, builder.width, top_row, builder.tape_rows, layers)
+    return make_tape(
+        path.tensors[tensor_index].shape, number_width, builder.width, top_row, builder.tape_rows, level_count
+    )
 
 
 def _add_tape_heading(builder: FilmBuilder, tape: Tape, name: str, suffix: str) -> None:
@@ -732,30 +742,27 @@ def _add_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: st
     _add_tape_heading(builder, tape, name, suffix)
     if 0 < tape.visible_count < tape.count:
         builder.add_sprite(f"dots{builder.memory_number}", *tape.cell_position(tape.count), ELIDED_CELLS_TEXT, "quiet")
-    for layer in range(max(tape.line_height, len(bar_distances(tape.shape)))):
-        for place in bar_positions(tape.shape, layer, tape.visible_count):
-            bar = tape.bar_sprite(place, layer)
-            builder.add_sprite(f"bar{builder.memory_number}.{layer}.{place}", bar.x, bar.y, bar.text, bar.text_style)
+    for level in range(max(tape.line_height, len(bar_distances(tape.shape)))):
+        for place in bar_positions(tape.shape, level, tape.visible_count):
+            bar = tape.bar_sprite(place, level)
+            builder.add_sprite(f"bar{builder.memory_number}.{level}.{place}", bar.x, bar.y, bar.text, bar.text_style)
 
 
 def _add_reshape_frames(
     builder: FilmBuilder, path: TensorPath, tensor_index: int, sentence: str, step_index: int | None
 ) -> None:
-    """Add the frame of a reshape.
-
-    Only bars move in this frame.
-    """
+    """Add the frame of a reshape, in which only bars move."""
     old, shape = builder.tape, path.tensors[tensor_index + 1].shape
     new = replace(old, shape=shape)
-    layers = max(1, len(bar_distances(old.shape)), len(bar_distances(shape)))
+    level_count = max(1, len(bar_distances(old.shape)), len(bar_distances(shape)))
     builder.remove_sprites("bar")
-    for layer in range(layers):
-        old_bars, new_bars = (bar_positions(tensor, layer, old.visible_count) for tensor in (old.shape, shape))
+    for level in range(level_count):
+        old_bars, new_bars = (bar_positions(tensor, level, old.visible_count) for tensor in (old.shape, shape))
         for number, (start, end) in enumerate(match_bars(old_bars, new_bars)):
             key, bar, old_bar = (
-                f"bar{builder.memory_number}.{layer}.{start}~{number}",
-                new.bar_sprite(end, layer),
-                old.bar_sprite(start, layer),
+                f"bar{builder.memory_number}.{level}.{start}~{number}",
+                new.bar_sprite(end, level),
+                old.bar_sprite(start, level),
             )
             builder.add_sprite(key, bar.x, bar.y, bar.text, bar.text_style)
             builder.set_start_position(key, (old_bar.x, old_bar.y))
@@ -781,7 +788,7 @@ def _add_gather_frames(
         more = f"; read in strides {shape_text(own[axis] for axis in move.axes)}"
     _add_bars(builder, target, "written", more)
     builder.add_frame(sentence, step_index)
-    for cells in cell_groups(target):
+    for cells in cells_per_frame(target):
         _add_write_frame(builder, path, tensor_index, (source, target), cells, step_index)
     _add_swap_frame(builder, (source, target), sentence, step_index)
 
@@ -796,7 +803,7 @@ def _add_write_frame(
 ) -> None:
     """Add the frame in which a gather writes some cells.
 
-    Elements move from the first tape to cells of the second tape.
+    Elements move from the first tape to `cells` of the second tape.
     """
     source, target = tapes
     written = [unravel(cell, target.shape) for cell in cells]
@@ -809,7 +816,7 @@ def _add_write_frame(
         builder.add_sprite(_cell_key(builder, cell), *target.cell_position(cell), _cell_text(target, value), "lit")
         builder.set_start_position(_cell_key(builder, cell), source.cell_position(source_cell))
     mapping = f"out{index_span_text(written, target.shape)} = in{index_span_text(read, source.shape)}"
-    left = MAPPING_LEFT if isinstance(path.moves[tensor_index], Permute) else 0
+    left = WRITE_NOTE_LEFT if isinstance(path.moves[tensor_index], Permute) else 0
     left = max(0, min(left, builder.width - len(mapping)))
     builder.add_sprite("part", left, builder.row_position(DIVISION_ROW), mapping, "bold")
     sentence = f"{_cells_text(cells)} {'takes' if len(cells) == 1 else 'take'} what is in {_cells_text(source_cells)}."
@@ -818,7 +825,7 @@ def _add_write_frame(
 
 
 def index_span_text(indices: Sequence[Index], shape: Index) -> str:
-    """Format several indices as a slice; a colon selects a complete axis.
+    """Format several indices as one slice, with a colon for a complete axis.
 
     >>> index_span_text([(0, 1)], (2, 3)), index_span_text([(0, 0), (0, 1)], (2, 2))
     ('[0,1]', '[0,:]')
@@ -834,7 +841,7 @@ def index_span_text(indices: Sequence[Index], shape: Index) -> str:
 
 
 def _cells_text(cells: Sequence[int]) -> str:
-    """Format cell numbers as a number, a range, or a truncated list."""
+    """Format cell numbers as one number, a range, or a truncated list."""
     if len(cells) == 1:
         return f"cell {cells[0]}"
     if all(after == before + 1 for before, after in pairwise(cells)):
@@ -854,12 +861,12 @@ def _add_swap_frame(builder: FilmBuilder, tapes: tuple[Tape, Tape], sentence: st
     builder.add_frame(sentence, step_index)
 
 
-def cell_groups(tape: Tape) -> list[range]:
-    """Return the ranges of cells that a gather writes in each frame.
+def cells_per_frame(tape: Tape) -> list[range]:
+    """Return the range of cells that a gather writes in each of its frames.
 
-    The first ranges contain one cell. Later ranges are rows, or blocks if there are many rows.
+    The first ranges contain one cell each; later ranges are rows, or blocks if there are many rows.
 
-    >>> cell_groups(make_tape((2, 3), 1, 40, 0, 3, 1))
+    >>> cells_per_frame(make_tape((2, 3), 1, 40, 0, 3, 1))
     [range(0, 1), range(1, 2), range(2, 3), range(3, 6)]
     """
     steps = [step for step in bar_distances(tape.shape) if step < tape.visible_count] or [max(1, tape.visible_count)]
@@ -882,7 +889,7 @@ def cell_groups(tape: Tape) -> list[range]:
 def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM_HEIGHT) -> Film:
     """Create the film of an answer.
 
-    The film of a refused request ends with the refusal.
+    If the request was refused, the film ends with the refusal.
 
     >>> import shapecalc as sc
     >>> film = make_film(sc.reshape((2, 3), (0, -1)))
@@ -914,9 +921,9 @@ def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM
 
 
 def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...], width: int) -> int:
-    """Return the width of dim columns.
+    """Return the width of the column of a dim, in cells.
 
-    The width fits the longest dim if possible.
+    The longest dim fits this width if possible.
     """
     cells = [*input_cells(answer), *(cell for layout in all_layouts for cell in (*layout.cells_before, *layout.cells))]
     longest = max((max(len(format_marked_dim(cell)), len(cell.token)) for cell in cells), default=1)
@@ -925,10 +932,10 @@ def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...
 
 
 def _find_tensor_path(builder: FilmBuilder, answer: Trace | Chain) -> TensorPath | None:
-    """Return the path of elements, up to the first stage that combines elements.
+    """Return the path of elements up to the first stage that combines elements.
 
-    Returns None if the memory cannot be drawn. A note gives the reason, unless no element moves before the first stage
-    with several operands or windows.
+    Returns None if the memory cannot be drawn. A note then gives the reason, unless no element moves before the first
+    stage with several operands or windows.
     """
     try:
         journey = build_tensor_path(answer, complete=False)
@@ -982,11 +989,11 @@ def _add_stage_frames(
     move_count: int,
     answer: Trace | Chain,
 ) -> int:
-    """Add the frames of a stage, and return the number of its moves.
+    """Add the frames of a stage, and return the number of moves of its elements.
 
     `move_count` is the number of moves of earlier stages.
     """
-    add_first_stage_frame(builder, layout, stage_index, f"{layout.title}: {layout.stage.kind.value}.")
+    add_stage_start_frame(builder, layout, stage_index, f"{layout.title}: {layout.stage.kind.value}.")
     steps = layout.stage.steps
     shape_steps = [at for at, step in zip(layout.step_range, steps, strict=False) if isinstance(step.value, tuple)]
     settled: dict[int, list[int]] = {}
@@ -996,7 +1003,7 @@ def _add_stage_frames(
     for at, step in zip(layout.step_range, steps, strict=False):
         outs = settled.get(at, [])
         has_room = min((*outs, *step.sources), default=0) < builder.column_count or step.rule in INFER_RULES
-        if isinstance(step.value, tuple) or not has_room:  # a -1 has its own rows instead of a column
+        if isinstance(step.value, tuple) or not has_room:  # the result of a -1 has its own rows instead of a column
             remaining += outs
         else:
             _replace_picture(builder, answer, layout, at)
@@ -1017,9 +1024,9 @@ def _add_stage_frames(
 
 
 def _replace_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayout, step_index: int) -> None:
-    """Replace the picture in the frame with that of a step, if there is one.
+    """Replace the picture in the frame with the picture of a step.
 
-    Only steps with several operands or windows have pictures.
+    Only steps with several operands or windows have a picture.
     """
     builder.remove_sprites("picture")
     if layout.stage.kind in COMBINING_KINDS:
@@ -1042,7 +1049,7 @@ def _add_request(builder: FilmBuilder, answer: Trace | Chain, path: TensorPath |
 
 
 def _add_picture(builder: FilmBuilder, text: Text, top_row: int) -> None:
-    """Add the lines of a picture as sprites in the same colours."""
+    """Add the lines of a picture as sprites of the same colours."""
     for row, line in enumerate(text.split("\n")):
         edges = sorted({0, *(edge for span in line.spans for edge in (span.start, span.end))})
         for start, part in zip(edges, line.divide(edges[1:]), strict=True):
@@ -1070,7 +1077,7 @@ def _add_last_frame(builder: FilmBuilder, answer: Trace | Chain, all_layouts: tu
 
 
 def _mark_refused_dim(builder: FilmBuilder, layout: StageLayout | None) -> None:
-    """Mark the refused dim, and add the element counts of a reshape."""
+    """Mark the dim that was refused, and add the element counts of a reshape."""
     if layout is None:
         return
     if layout.refused_dim is not None:

@@ -1,11 +1,11 @@
 """The layouts of an answer's stages, from which all pictures are drawn.
 
-The layout of a refused stage contains the dims that were resolved before the refusal, and the problem. If no sizes can
-meet the conditions of a stage, its layout contains all dims and the problem.
+The layout of a refused stage contains the dims that were resolved before the refusal, and the problem. If no sizes meet
+the conditions of a stage, its layout contains all dims and the problem.
 
-The origin of a dim consists of the input axes, or parts of axes, whose elements the dim contains. Wires and marks are
-derived from origins. A wire connects an input dim to an output dim that depends on it. The mark of a dim lists the axes
-and parts of its origin, outermost first. An axis is listed by its name or by a letter; the parts of a split axis are
+The origin of a dim consists of the input axes, or parts of axes, whose elements the dim contains. Origins determine the
+wires and marks. A wire connects an input dim to an output dim that depends on it. The mark of a dim lists the axes and
+parts of its origin, outermost first. An axis is listed by its name or by a letter; the parts of a split axis are
 numbered. After axes a and c are merged, the mark is `ac`; after c is split, the marks are `c1` and `c2`. A dim that
 mixes axes, as in 6,4 reshaped to 4,6, does not consist of complete parts. Such dims have the marks `~x` and `~y`.
 """
@@ -31,25 +31,26 @@ from shapecalc.render.hints import stage_name, stage_title
 
 AXIS_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 OPERAND_LETTERS, WEIGHT_LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ", "wvuzyx"
-"""The letters by which operands after the input are named: other tensors, and weights."""
+"""The letters that name the other operands of a stage: tensors, and weights."""
 MIXED_LETTERS = "xyzuvwpqrst"
 """The letters of the marks of dims that mix axes."""
 AXIS_HUES = ("#C15500", "#007BC0", "#008662", "#B1568E", "#9B6D00", "#B813FF", "#428500", "#E00096")
-"""The colours of axes: hues of the palette of Okabe and Ito with a contrast of at least 4.5:1 on white and on black.
+"""The colours of axes, which are hues of the palette of Okabe and Ito.
 
-Only a luminance of 0.175 to 0.183 has both contrasts, so the colours differ in hue alone; each axis also has a letter.
+Their contrast is at least 4.5:1 on white and on black. This requires a luminance of 0.175 to 0.183, so the colours
+differ in hue alone, and each axis also has a letter.
 """
 MERGED_HUE = "#7866CE"
 """The colour of dims that merge several axes."""
 HUES = (*AXIS_HUES, MERGED_HUE)
 MAX_MARK_LENGTH = 8
 REGROUPING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE)
-"""The stage kinds that change how elements in C order are grouped into axes."""
+"""The kinds of stages that group the same elements, in C order, into other axes."""
 COMBINING_KINDS = (
     *(StageKind.BROADCAST, StageKind.PRODUCT, StageKind.JOIN),
     *(StageKind.WINDOW, StageKind.LENGTHEN, StageKind.REDUCE),
 )
-"""The stage kinds that have several operands or compute elements."""
+"""The kinds of stages that have several operands or compute new elements."""
 INFER_RULES = (rules.INFERRED, rules.INFERRED_EMPTY)
 """The rules that infer a -1."""
 TOKEN_FORMATS = {
@@ -64,18 +65,15 @@ TOKEN_FORMATS = {
 }
 """The format of the requested value on a wire, keyed by the rule of the step."""
 Wires = Sequence[tuple[int, ...]]
-"""The indices of the input dims on which each output dim of a stage depends."""
+"""For each output dim of a stage, the indices of the input dims on which it depends."""
 AxisParts = list[tuple[int, tuple[str, ...]]]
-"""The input axes of an output dim, each with the names of its parts.
-
-The outermost axis is first.
-"""
+"""The input axes of an output dim, outermost first, each with the names of its parts."""
 
 
 class DimMark(Record):
     """The mark of a dim: the names of its axes or their parts, outermost first.
 
-    A dim that does not come from an input axis has a mark without names.
+    The mark of a dim that does not come from an input axis has no names.
     """
 
     names: tuple[str, ...]
@@ -84,26 +82,26 @@ class DimMark(Record):
 
 
 class Cell(Record):
-    """An input or output dim of a stage, with the data for drawing it."""
+    """A dim before or after a stage, with the data for drawing it."""
 
     dim: Dim | None
-    """The size, or None if it is hidden or unresolved."""
+    """The size of the dim, or None if it is hidden or unresolved."""
     step_index: int
-    """The index of the step that resolves the dim; the number of steps if unresolved."""
+    """The index of the step that resolves the dim; for an unresolved dim, the number of steps."""
     mark: DimMark | None = None
-    """The mark, or None if the origin of the dim is unknown."""
+    """The mark of the dim, or None if its origin is unknown."""
     token: str = ""
-    """The requested value of the dim, such as 0 or -1; empty if it equals the size."""
+    """The requested value of the dim, such as 0 or -1; empty if the request gives the size itself."""
     placeholder: str = ""
     """The placeholder of a hidden dim; empty for a visible dim."""
 
 
 class StageLayout(Record):
-    """The layout of a stage: input dims, output dims and wires."""
+    """The layout of a stage: its dims before and after it, and the wires between them."""
 
     stage: Stage
     name: str
-    """The operator name of the stage, such as `reshape` for the `to` of a Shuffle."""
+    """The operator name of the stage, such as `reshape` for the argument `to` of a Shuffle."""
     title: str
     """The name and the arguments of the stage, as in `reshape 0,-1`."""
     step_range: range
@@ -111,34 +109,31 @@ class StageLayout(Record):
     cells_before: tuple[Cell, ...]
     cells: tuple[Cell, ...]
     wires: tuple[tuple[int, ...], ...]
-    """The indices of the input dims on which each output dim of the stage depends."""
+    """For each output dim of the stage, the indices of the input dims on which it depends."""
     mixing_dims: frozenset[int]
     """The output dims that mix axes.
 
     These dims do not consist of whole parts of input axes.
     """
     newly_marked_dims: frozenset[int]
-    """The output dims for which the stage introduces a mark such as `~x`."""
+    """The output dims to which the stage gives a new mark, such as `~x`."""
     part_marks: Mapping[tuple[int, int], DimMark]
-    """The mark of each part of an input dim, keyed by (input index, output index)."""
+    """The mark of each part of an input dim, keyed by the input index and the output index of the part."""
     links: tuple[origins.AxisChange, ...]
     """The smallest groups of input and output dims that wires connect."""
     problem: Problem | None
     refused_dim: int | None
     """The index of the refused dim, or None if no single dim was refused."""
     is_regrouping: bool
-    """Whether the stage changes how elements in C order are grouped into axes."""
+    """Whether the stage groups the same elements, in C order, into other axes."""
     request: Request
     """The request that the stage belongs to."""
     operand_names: tuple[str, ...] = ()
-    """The letters of the operands after the input, such as `w` for a weight."""
+    """The letters of the operands other than the input, such as `w` for a weight."""
 
     @property
     def heading(self) -> str:
-        """The name, the input shape and the request of the stage.
-
-        An example is `reshape 2,3,4 to 0,-1`.
-        """
+        """The stage with its input and its request, as in `reshape 2,3,4 to 0,-1`."""
         stage, hides = self.stage, not self.stage.requested and any(cell.placeholder for cell in self.cells)
         to = "" if hides else f" to {shape_text(stage.requested or stage.after or ())}"
         return f"{self.name} {shape_text(stage.before)}{to}"
@@ -150,7 +145,7 @@ class StageLayout(Record):
 
     @lazy
     def size_only_dims(self) -> frozenset[int]:
-        """Return the output dims that copy the size of an axis but not its elements."""
+        """Return the output dims that copy the size of an axis, but not its elements."""
         if not (self.is_regrouping and self.stage.is_finished):
             return frozenset()
         cells = enumerate(self.cells)
@@ -160,14 +155,14 @@ class StageLayout(Record):
 
 
 def is_window_step(layout: StageLayout, step: Step | None) -> bool:
-    """Return whether a step computes the dim of a windowed or padded axis."""
+    """Return whether a step computes the dim of an axis with windows or padding."""
     return step is not None and layout.stage.kind in (StageKind.WINDOW, StageKind.LENGTHEN) and "dim" in step.facts
 
 
 def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
-    """Format a mark, and abbreviate long runs of letters to `a-d`.
+    """Format a mark.
 
-    A run of at least four consecutive letters is abbreviated.
+    A run of at least four consecutive letters is abbreviated, as in `a-d`.
 
     >>> from shapecalc.render.canvas import ASCII, UNICODE
     >>> mark_text(DimMark(("a", "c")), ASCII), mark_text(DimMark(("c", "b1")), UNICODE)
@@ -192,20 +187,20 @@ def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
 
 
 def cell_mark_text(cell: Cell, glyphs: GlyphSet) -> str:
-    """Format the mark of a dim, or return "" if it equals the size of the dim."""
+    """Format the mark of a dim, or return "" if the mark equals the size."""
     return "" if cell.mark and "*".join(cell.mark.names) == str(cell.dim) else mark_text(cell.mark, glyphs)
 
 
 def mark_colour(mark: DimMark | None) -> str:
-    """Return the colour of a mark, or an empty string without a mark."""
+    """Return the colour of a mark, or an empty string if `mark` is None."""
     return mark.hue if mark else ""
 
 
 class AxisNames:
-    """Names for the input axes of an answer and the parts of split axes."""
+    """The names of an answer's input axes, and of the parts of split axes."""
 
     def __init__(self, answer: Trace | Chain, stage_origins: Sequence[Origins]) -> None:
-        """Name the input axes, and find the boundaries that split each axis.
+        """Name the input axes, and find where stages split each axis.
 
         `stage_origins` contains the origins of each stage's output dims relative to the input of the answer.
         """
@@ -220,7 +215,7 @@ class AxisNames:
         self.letters = [letter if letter not in used else "" for letter in AXIS_LETTERS[: len(self.shape)]]
         self.spare_letters = iter([letter for letter in AXIS_LETTERS[len(self.shape) :] if letter not in used])
         self.operand_names = [""]
-        """The name of each operand of the stages so far, by its number; the input has none."""
+        """The names of the operands of all stages so far; the first item is for the input, which has no name."""
         self.free_operand_letters, self.free_weight_letters = (
             iter([letter for letter in letters if letter not in {*used, *self.letters}])
             for letters in (OPERAND_LETTERS, WEIGHT_LETTERS)
@@ -233,8 +228,8 @@ class AxisNames:
     def _names_of_axis(self, axis: int, dim: Dim) -> tuple[str, ...]:
         """Return the names of an input axis.
 
-        A pattern in the request determines the names. Otherwise, the name is the symbolic size of the axis if it is
-        unique, or a letter.
+        If the request has a pattern, the names are those of the pattern. Otherwise, there is one name: the symbolic
+        size of the axis if no other axis has it, or else a letter.
         """
         if axis < len(self.pattern_names) and self.pattern_names[axis]:
             return self.pattern_names[axis]
@@ -262,9 +257,9 @@ class AxisNames:
         return tuple(names)
 
     def named_parts(self, atoms: Origin) -> list[tuple[str, Dim]]:
-        """Return the names and sizes of the parts of axes in an origin.
+        """Return the name and the size of each part of an axis in an origin.
 
-        A complete axis, or an axis that no stage splits, is a single part, unless a pattern names its parts.
+        An axis that is complete, or is not split by any stage, is one part, unless a pattern names its parts.
         """
         result = list[tuple[str, Dim]]()
         for atom in atoms:
@@ -291,7 +286,7 @@ class AxisNames:
         )
 
     def next_mixed_mark(self) -> DimMark:
-        """Return an unused mark for a dim that mixes axes."""
+        """Return a new mark for a dim that mixes axes, such as `~x`."""
         self.mixed_count += 1
         index = self.mixed_count - 1
         return DimMark((f"~{MIXED_LETTERS[index]}" if index < len(MIXED_LETTERS) else f"~#{index}",))
@@ -302,7 +297,7 @@ def _axes_colour(axes: Collection[int]) -> str:
 
 
 def _atom_bounds(atom: origins.AxisAtom) -> tuple[Dim, Dim]:
-    """Return the strides at the inner and outer boundary of a part of an axis."""
+    """Return the strides at the inner and the outer boundary of a part of an axis."""
     stride = product((-1, atom.stride)) if is_negative(atom.stride) else atom.stride
     return stride, product((atom.size, stride))
 
@@ -310,7 +305,7 @@ def _atom_bounds(atom: origins.AxisAtom) -> tuple[Dim, Dim]:
 def _axis_boundaries(shape: Sequence[Dim | None], stage_origins: Iterable[Origins]) -> list[list[Dim]]:
     """Return the strides at which stages split each axis of a shape.
 
-    The list is empty for an axis that no stage splits.
+    The list of an axis that no stage splits is empty.
     """
     ends: list[set[tuple[Dim, Dim]]] = [set() for _ in shape]
     for dim_origins in stage_origins:
@@ -330,18 +325,18 @@ def _axis_boundaries(shape: Sequence[Dim | None], stage_origins: Iterable[Origin
 
 
 def atom_boundaries(atoms: Iterable[origins.AxisAtom]) -> list[Dim]:
-    """Return the boundaries between the parts of an axis as strides.
+    """Return the strides at the boundaries between the parts of an axis.
 
-    The outermost boundary is first. The list is empty if two parts overlap but neither contains the other.
+    The outermost boundary is first. The list is empty if two parts overlap and neither contains the other.
     """
     return _nested_boundaries([_atom_bounds(atom) for atom in atoms])
 
 
 def _nested_boundaries(parts: Collection[tuple[Dim, Dim]]) -> list[Dim]:
-    """Return the boundaries between the parts of an axis as strides.
+    """Return the strides at the boundaries between the parts of an axis.
 
-    The outermost boundary is first. Each part is a pair of an inner and an outer stride. The list is empty if two parts
-    overlap but neither contains the other.
+    The outermost boundary is first. A part is a pair of its inner and outer stride. The list is empty if two parts
+    overlap and neither contains the other.
 
     >>> _nested_boundaries([(1, 4), (4, 8), (1, 8)]), _nested_boundaries([(1, 3), (3, 12), (1, 4), (4, 12)])
     ([8, 4, 1], [])
@@ -365,7 +360,8 @@ def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str
         return (), ()
     arguments = trace.request.arguments
     try:
-        from shapecalc.core.ops.rearrange import plan_rearrange  # the import costs 2 ms, and only rearrange needs it
+        # imported here, because it takes 2 ms, and only rearrange needs it
+        from shapecalc.core.ops.rearrange import plan_rearrange
 
         plan = plan_rearrange(len(trace.input), arguments["pattern"], arguments.get("lengths"))
     except ShapeError:
@@ -378,7 +374,7 @@ def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str
 def stage_layouts(answer: Trace | Chain) -> tuple[StageLayout, ...]:
     """Return the layouts of an answer's stages, in order.
 
-    If the request is refused, the last layout contains unresolved dims.
+    If the request was refused, the last layout contains unresolved dims.
 
     >>> import shapecalc as sc
     >>> layouts = stage_layouts(sc.reshape((2, 3, 4), (0, -1)))
@@ -430,7 +426,7 @@ def input_cells(answer: Trace | Chain) -> tuple[Cell, ...]:
 def layout_index(all_layouts: Sequence[StageLayout], step_index: int | None) -> int:
     """Return the index of the layout that contains a step.
 
-    If `step_index` is None or past the last step, this is the last layout.
+    If `step_index` is None or after the last step, this is the last layout.
     """
     for index, layout in enumerate(all_layouts):
         if step_index is not None and step_index < layout.step_range.stop:
@@ -449,8 +445,8 @@ def _build_layout(
 ) -> StageLayout:
     """Build the layout of a stage.
 
-    `inputs` are the cells before the stage, and the origins of its output dims relative to the input of the stage and
-    relative to the input of the answer.
+    `inputs` contains the cells before the stage, and the origins of its output dims: those in the input of the stage,
+    and those in the input of the answer.
     """
     cells_before, in_stage, in_input = inputs
     numbered_steps = [(first_step + index, step) for index, step in enumerate(stage.steps)]
@@ -460,7 +456,7 @@ def _build_layout(
     operand_names = axis_names.name_operands(stage, trace.request)
     marks, pieces, fresh = _assign_marks(trace, stage, cells_before, (in_stage, in_input), wires, axis_names)
     cells = [replace(cell, mark=mark) for cell, mark in zip(cells, marks, strict=True)]
-    _name_remaining_parts(cells_before, in_stage, pieces)
+    _mark_remaining_parts(cells_before, in_stage, pieces)
     numbers = (
         range(first_step, first_step + len(numbered_steps))
         if numbered_steps
@@ -486,8 +482,8 @@ def _build_layout(
 def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
     """Return the index of the refused output dim, or None.
 
-    If the problem is not about the argument of the stage, this is the first unresolved output dim. If an item of the
-    argument expands to several dims, this is the only unresolved dim with this requested value.
+    If the problem does not concern the argument of the stage, this is the first unresolved output dim. If one item of
+    the argument stands for several dims, this is the only unresolved dim with the refused value.
     """
     if problem.argument != stage.argument:
         first_unknown = next((out for out, cell in enumerate(cells) if cell.dim is None), None)
@@ -507,9 +503,9 @@ def _make_output_cells(
 ) -> list[Cell]:
     """Return the output cells of a stage, without marks.
 
-    `argument` is the argument of the stage. In the target of an expand, each 1 is displayed as a requested value,
-    because the input dim can be larger. The cells of a refused stage contain its resolved dims, and the requested
-    values of the other dims.
+    `argument` is the argument of the stage. In the target of an expand, a 1 is treated as a requested value, because
+    the output dim can be larger. A refused stage has cells for its resolved dims, and for the requested values of the
+    other dims.
     """
     settled = {
         step.out: Cell(step.dim, number, None, _token_text(step))
@@ -535,7 +531,7 @@ def _make_output_cells(
 
 
 def _token_text(step: Step) -> str:
-    """Format the requested value of the dim that a step resolves, such as 0 or -1."""
+    """Format the requested value, such as 0 or -1, of the dim that a step resolves."""
     if step.rule == rules.STRETCHED and step.facts["dim"] == 1 and step.value != 1:
         return f"x{step.value}"
     return TOKEN_FORMATS.get(step.rule, "").format(**step.facts)
@@ -547,7 +543,7 @@ def find_dropped_axes(stage: Stage) -> list[int]:
 
 
 def _find_wires(stage: Stage, cells: Sequence[Cell], dim_origins: Origins) -> tuple[tuple[int, ...], ...]:
-    """Return the input dims that each output dim of a stage depends on.
+    """Return the input dims on which each output dim of a stage depends.
 
     A dim without an origin depends on the sources of its step, unless the stage has regrouped or combined the axes. A
     refused stage has the wires of its completed steps.
@@ -567,10 +563,10 @@ def _assign_marks(
     wires: Wires,
     axis_names: AxisNames,
 ) -> tuple[list[DimMark | None], dict[tuple[int, int], DimMark], set[int]]:
-    """Return the output marks of a stage, the marks of parts, and the new dims.
+    """Return the marks of a stage: of output dims, and of parts of input dims.
 
-    A new dim has a new mark, such as `~x`. `dim_origins` are the origins of the output dims relative to the input of
-    the stage and relative to the input of the answer.
+    The third result contains the output dims with new marks, such as `~x`. `dim_origins` contains the origins of the
+    output dims in the input of the stage, and in the input of the answer.
     """
     marks, pieces, fresh = list[DimMark | None](), dict[tuple[int, int], DimMark](), set[int]()
     if stage.kind is StageKind.SHAPE or not stage.is_finished:
@@ -615,8 +611,8 @@ def _operand_mark(
 ) -> DimMark:
     """Return the mark of an output dim of an op with several operands.
 
-    The mark of an input axis is kept. A dim of another operand has a mark such as `B2`, for axis 2 of operand B. A plus
-    sign marks the axis of a concatenation.
+    A dim from the input keeps its mark. A dim from another operand has a mark such as `B2`, for axis 2 of operand B. A
+    plus sign marks the axis of a concatenation.
     """
     if not axes:
         names = [axis_names.operand_axis_name(*pair) for pair in origins.list_operand_axes(input_origin)]
@@ -649,7 +645,7 @@ def _find_parts(cells_before: Sequence[Cell], atoms: Origin, boundaries: Sequenc
 
 
 def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> AxisParts | None:
-    """Return the named parts of the answer's input that form an output dim.
+    """Return the parts of the answer's input axes that form an output dim.
 
     `named_parts` are the names and sizes of the parts of the input, in order. Returns None if the sizes do not match
     the origin of the dim.
@@ -669,12 +665,12 @@ def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> 
     return result
 
 
-def _name_remaining_parts(
+def _mark_remaining_parts(
     cells_before: Sequence[Cell], dim_origins: Origins, part_marks: dict[tuple[int, int], DimMark]
 ) -> None:
-    """Add marks for parts of axes that occur only in dims that mix axes.
+    """Add marks for parts of axes that only dims that mix axes contain.
 
-    If other parts of the axis are in other dims, the mark names all remaining parts of the axis.
+    A mark names all parts of the axis that are in no other dim.
     """
     mixing_dims = origins.find_mixed_dims(dim_origins)
     all_boundaries = (
@@ -709,7 +705,7 @@ def _request_operands(request: Request, before: Sequence[Dim]) -> list[Operand]:
 
 
 def wire_label(layout: StageLayout, axes: Sequence[int], out_dims: Sequence[int], glyphs: GlyphSet) -> str:
-    """Return the label of the wires between some input axes and some output dims."""
+    """Return the label of the wires from some input axes to some output dims."""
     marks = [layout.part_marks.get((axes[0], out)) for out in out_dims if len(axes) == 1]
     if marks and all(marks):
         names = dict.fromkeys(name for mark in marks for name in (mark.names if mark else ()))
@@ -735,7 +731,7 @@ def hide_dims(layout: StageLayout, placeholders: Mapping[int, str]) -> StageLayo
     """Return a copy of a layout in which some dims are hidden.
 
     `placeholders` maps the index of each hidden dim to its placeholder. If the stage regroups elements, all marks and
-    wires are removed, because the origin of each dim depends on all dims.
+    wires are removed, because they would reveal hidden sizes.
 
     >>> import shapecalc as sc
     >>> layout = stage_layouts(sc.reshape((2, 3), (0, -1)))[0]
@@ -761,10 +757,11 @@ def hide_dims(layout: StageLayout, placeholders: Mapping[int, str]) -> StageLayo
 
 
 def unresolved_trace(answer: Trace | Chain) -> Trace:
-    """Return the first op of an answer as a trace with unresolved dims.
+    """Return the trace of an answer's first op before its dims are resolved.
 
-    Only the sizes in the request are resolved, so that the trace does not reveal a refusal. A Shuffle has all its
-    stages. The target of an expand is a second operand, because the target can have additional dims.
+    Only the sizes in the request are resolved, so the trace does not reveal whether the request is refused. All stages
+    of a Shuffle are included. The target of an expand becomes a second operand, because it can have more dims than the
+    input.
 
     >>> import shapecalc as sc
     >>> trace = unresolved_trace(sc.reshape((2, 3, 4), (0, -1, 4)))
@@ -795,13 +792,9 @@ def unresolved_trace(answer: Trace | Chain) -> Trace:
 
 
 def unresolved_dims(answer: Trace | Chain, step_count: int) -> tuple[tuple[int, int], ...]:
-    """Return the positions of the dims that are unresolved after some steps.
+    """Return the positions of the dims that the first `step_count` steps leave open.
 
-    A position is the column of the flow diagram and the index in the column.
-
-    >>> import shapecalc as sc
-    >>> unresolved_dims(sc.reshape((2, 3, 4), (0, -1)), 1)
-    ((1, 1),)
+    A position consists of the column in the flow diagram and the index in the column.
     """
     columns = ((column, layout.cells) for column, layout in enumerate(stage_layouts(answer), 1))
     return tuple(

@@ -1,4 +1,4 @@
-"""The panel of a step: its picture, or the reasons for the dims of its stage."""
+"""The panel of a step: its picture, or the reasons for the dims of the stage."""
 
 from __future__ import annotations
 
@@ -35,21 +35,24 @@ from shapecalc.render.stage_layout import (
 from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR
 
 ARROW = "─▸"
-"""The arrow of the answer line."""
+"""The arrow in the line with the answer."""
 UNCONNECTED_GAP = 21
-"""The distance, in cells, between the input dims and the requested dims in `draw_unconnected_dims`."""
+"""The number of cells between the input dims and the requested dims in `draw_unconnected_dims`."""
 MIN_REASON_WIDTH = 24
 """The minimum width of a reason, in cells; longer reasons are wrapped."""
 MAX_LISTED_DIMS = 5
-"""The maximum number of dims of a permutation with listed reasons. A longer permutation is shown only in the map."""
-MAX_CARD_DIMS = 8
+"""The maximum number of dims of a permutation whose reasons are listed.
+
+A longer permutation is shown only in the map.
+"""
+MAX_DIMS_WITH_REASONS = 8
 """The maximum number of output dims whose reasons are shown."""
 
 
 def step_title(answer: Trace | Chain, step_index: int) -> str:
     """Return the title of the panel of a step.
 
-    An index past the last step selects the answer or the refusal.
+    After the last step, the title is that of the answer or the refusal.
 
     >>> import shapecalc as sc
     >>> step_title(sc.reshape((2, 3, 4), (0, -1)), 1)
@@ -66,7 +69,7 @@ def step_title(answer: Trace | Chain, step_index: int) -> str:
 
 
 def reason_title(answer: Trace | Chain, step_index: int) -> str:
-    """Return the title of the panel that explains the answer by one of its steps.
+    """Return the title of the panel that explains an answer by one step.
 
     >>> import shapecalc as sc
     >>> reason_title(sc.reshape((2, 3, 4), (0, -1)), 1)
@@ -102,8 +105,8 @@ def draw_step(
 ) -> Text:
     """Draw the picture of a step, or the reasons for the dims of its stage.
 
-    The wires of the dims are omitted, because the map beside the panel contains them. With `is_complete`, the
-    picture explains the answer: the axis of a join is bold instead of the dim of the step.
+    The wires are omitted, because the map beside the panel contains them. If `is_complete` is True, the picture
+    explains the whole answer, so the axis of a join is bold instead of the dim of the step.
     """
     all_layouts = stage_layouts(answer)
     layout = all_layouts[drawn_layout_index(all_layouts, step_index)] if all_layouts else None
@@ -132,10 +135,11 @@ def draw_permutation(
     column: int | None = None,
     selected: int | None = None,
 ) -> Text:
-    """Draw a permutation as a list of output positions, each with its input dim.
+    """Draw a permutation as a list of output dims and the input dims they fetch.
 
-    `hidden` maps the indices of hidden output dims to their placeholders. If `column` is given, their styles contain
-    their position in the map as the metadata `dim`. The placeholder of the dim `selected` is highlighted.
+    `hidden` maps the indices of hidden output dims to their placeholders. If `column` is given, the style of a
+    placeholder has the column and the index as the metadata `dim`. The placeholder of the dim `selected` is
+    highlighted.
 
     >>> import shapecalc as sc
     >>> (layout,) = stage_layouts(sc.transpose((2, 3, 4), (1, 2, 0)))
@@ -167,7 +171,9 @@ def draw_permutation(
 
 
 def draw_inverse_reading(layout: StageLayout, glyphs: GlyphSet = UNICODE) -> Text:
-    """Draw a permutation in the inverse reading, beside the correct reading.
+    """Draw the inverse reading of a permutation beside the correct one.
+
+    In the inverse reading, the permutation gives the destination of each input dim.
 
     >>> import shapecalc as sc
     >>> (layout,) = stage_layouts(sc.transpose((2, 3, 4), (1, 2, 0)))
@@ -189,8 +195,8 @@ def draw_inverse_reading(layout: StageLayout, glyphs: GlyphSet = UNICODE) -> Tex
 def draw_unconnected_dims(answer: Trace | Chain, blank: str, glyphs: GlyphSet = UNICODE) -> Text | None:
     """Draw the input dims of a reshape or a transpose opposite the request.
 
-    The drawing does not contain the wires or the answer, so that the user can draw the wires by hand. Returns None for
-    several stages and for other ops.
+    Wires and answer are omitted, so that the user can draw the wires by hand. Returns None for other ops, and for an
+    answer with several stages.
 
     >>> import shapecalc as sc
     >>> print(draw_unconnected_dims(sc.transpose((2, 3, 4), (1, 2, 0)), "[    ]"))
@@ -224,9 +230,9 @@ def draw_unconnected_dims(answer: Trace | Chain, blank: str, glyphs: GlyphSet = 
 def _reason_lines(
     answer: Trace | Chain, layout: StageLayout, step_index: int, width: int, hidden: Collection[int]
 ) -> list[Text]:
-    """Return the reasons of the steps of a stage up to `step_index`.
+    """Return the reasons of a stage's steps up to `step_index`, the last one in bold.
 
-    The last reason is bold. The reasons for hidden dims are omitted, as are the earlier reasons of a long permutation.
+    The reasons for hidden dims are omitted, as are all but the last reason of a long permutation.
     """
     lines = list[Text]()
     is_long = layout.stage.kind is StageKind.PERMUTE and len(layout.cells) > MAX_LISTED_DIMS
@@ -247,11 +253,11 @@ def _reason_lines(
 
 
 def dim_reason_lines(answer: Trace | Chain, indent: int, width: int, step_index: int | None = None) -> list[Text]:
-    """Return lines with the reason for each output dim, below the answer.
+    """Return lines that connect each output dim in the answer's line to its reason.
 
-    In the line of the answer, the output starts at column `indent` and has spaces around its commas. If there are
-    several stages, a reason names the input dims that the dim comes from. No lines are returned if the width leaves
-    less than `MIN_REASON_WIDTH` for a reason.
+    The output shape starts at column `indent` of the line above, and has spaces around its commas. If there are several
+    stages, a reason names the input dims from which the dim comes. Returns [] if a reason would have less than
+    `MIN_REASON_WIDTH` cells.
 
     >>> import shapecalc as sc
     >>> for line in dim_reason_lines(sc.reshape((2, 3, 4), (0, -1)), 0, 78):
@@ -269,7 +275,7 @@ def dim_reason_lines(answer: Trace | Chain, indent: int, width: int, step_index:
     if answer.output is None or not all_layouts or any(row.stage.kind is StageKind.SHAPE for row in all_layouts):
         return []
     cells = all_layouts[-1].cells
-    if not 0 < len(cells) <= MAX_CARD_DIMS:
+    if not 0 < len(cells) <= MAX_DIMS_WITH_REASONS:
         return []
     if len(all_layouts) == 1:
         reasons = _step_reasons(answer, all_layouts[0], step_index)
@@ -289,9 +295,9 @@ def dim_reason_lines(answer: Trace | Chain, indent: int, width: int, step_index:
 
 
 def _step_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int | None) -> list[Text]:
-    """Return the reason for each dim of a stage, from the step that determines it.
+    """Return the reason for each dim of a stage.
 
-    Returns an empty list if some dim has no step of its own.
+    Returns an empty list if no step of its own determines some dim.
     """
     reasons = list[Text]()
     for out, cell in enumerate(layout.cells):
@@ -303,7 +309,7 @@ def _step_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int | 
 
 
 def origin_reasons(answer: Trace | Chain) -> list[str]:
-    """Return a sentence for each output dim with its origin in the input.
+    """Return a sentence on the origin of each output dim in the input.
 
     The origin is traced through all stages.
 
@@ -330,10 +336,10 @@ def origin_reasons(answer: Trace | Chain) -> list[str]:
 
 
 def _describe_atom(atom: OriginAtom, shape: Shape, split_axes: Collection[int]) -> str:
-    """Describe the origin of a part of an output dim as a predicate.
+    """Describe the origin of a part of an output dim, as in `is new`.
 
-    `split_axes` are the axes that are split into mixed-radix digits. Of other axes, an atom may read only some
-    positions.
+    `split_axes` are the axes that are split into mixed-radix digits. Of another axis, the part may read only some
+    indices.
     """
     match atom:
         case AxisAtom() if atom.operand == 0:
@@ -355,7 +361,8 @@ def _describe_atom(atom: OriginAtom, shape: Shape, split_axes: Collection[int]) 
 def _describe_axis_part(atom: AxisAtom, dim: Dim, *, is_digit: bool) -> str:
     """Describe the part of an input dim that an atom reads.
 
-    If `is_digit`, the atom is a mixed-radix digit of the index along the axis, otherwise a subset of the positions.
+    If `is_digit` is True, the part is a mixed-radix digit of the index along the axis; otherwise, it is a subset of the
+    indices.
     """
     axis = f"input dim {atom.axis}"
     if atom.size == dim:

@@ -1,6 +1,6 @@
 """Tapes: the elements of a tensor in a row, in C order.
 
-Separators between the elements show where the dims of each axis begin. Two tapes, one below the other, show the
+Separators between the elements show where the blocks of each axis begin. Two tapes, one below the other, show the
 elements before and after a stage. The background colour of an element depends on its index along one axis of the input,
 so that elements that stay together can be recognized. If a tape is longer than the line, the tape is wrapped at its
 outermost separators.
@@ -26,7 +26,7 @@ from shapecalc.render.stage_layout import layout_index, stage_layouts, stage_ope
 from shapecalc.render.styles import BOLD_ERROR
 
 MAX_TAPE_ELEMENTS = 96
-"""The maximum number of elements that are drawn by default."""
+"""The maximum number of elements of a tensor that is drawn as a tape."""
 MAX_UNEVEN_ROWS = 12
 """The maximum number of rows in `draw_uneven_rows`."""
 LABEL_GAP = 2
@@ -36,8 +36,7 @@ LABEL_GAP = 2
 def tensor_index_before(answer: Trace | Chain, step_index: int | None) -> int:
     """Return the index of the tensor that the stage of a step reads.
 
-    The tensors are the input and the outputs of the stages. If `step_index` is None, this is the tensor before the last
-    stage.
+    Tensor 0 is the input, and tensor n is the output of stage n. If `step_index` is None, the last stage is considered.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1))
@@ -50,9 +49,9 @@ def tensor_index_before(answer: Trace | Chain, step_index: int | None) -> int:
 
 
 def tape_path(answer: Trace | Chain) -> TensorPath | None:
-    """Return the path of elements through an answer, or None if no tapes can be drawn.
+    """Return the path of elements through an answer that can be drawn as tapes.
 
-    Tapes cannot be drawn if there are no elements, more than `MAX_TAPE_ELEMENTS` elements, or only one tensor.
+    Returns None if there are no elements, more than `MAX_TAPE_ELEMENTS` elements, or only one tensor.
     """
     volumes = (product(shape) for shape in (answer.input, answer.output or ()))
     if any(isinstance(volume, int) and volume > MAX_TAPE_ELEMENTS for volume in volumes):
@@ -75,7 +74,7 @@ def draw_tapes(
     is_spaced: bool = False,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Draw the tapes of a tensor and of the next tensor on a path.
+    """Draw the tapes of two consecutive tensors on a path.
 
     `number` is the index of the first tensor. `cursor` is the input index of the element to mark. Elements are numbered
     from 0, and coloured by their index along the axis `tinted_axis` of the input.
@@ -104,7 +103,7 @@ def tape_lines(
 ) -> list[Text]:
     """Return the lines of the tape of a tensor.
 
-    A line consists of complete blocks of the outermost axes.
+    A line contains complete blocks of the outermost axes.
     """
     shape, first = path.tensors[number].shape, path.tensors[0].shape
     count, digits = prod(shape), len(str(prod(first) - 1))
@@ -124,7 +123,7 @@ TapeCell = tuple[str, StyleType, StyleType]
 def _wrap_tape(cells: Sequence[TapeCell], shape: Sequence[int], width: int, glyphs: GlyphSet) -> list[Text]:
     """Return lines of elements with the separators of a shape.
 
-    A line consists of complete blocks of the outermost axes.
+    A line contains complete blocks of the outermost axes.
     """
     room = max(1, (width - 1) // (len(cells[0][0]) + 1))
     blocks = [prod(shape[axis:]) for axis in range(len(shape) + 1)]
@@ -141,10 +140,10 @@ def _wrap_tape(cells: Sequence[TapeCell], shape: Sequence[int], width: int, glyp
 
 
 def draw_join_tapes(answer: Trace | Chain, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text | None:
-    """Draw the tapes of the operands that a join lays end to end, and of the output.
+    """Draw the tapes of the operands and of the output of a concatenation.
 
-    The elements of all operands are numbered consecutively, and coloured by their operand. Returns None for other ops,
-    and for too many elements.
+    The elements of all operands are numbered consecutively, and each operand has its own colour. Returns None for other
+    ops, and if there are too many elements.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.canvas import ASCII
@@ -209,7 +208,7 @@ def draw_uneven_rows(count: int, length: int, width: int, glyphs: GlyphSet = UNI
 
 
 OUTPUT_LABELS = ("first ", "second")
-"""The labels of the tapes of two outputs, of equal width."""
+"""The labels of the tapes of two outputs; both have the same width."""
 
 
 def draw_output_tapes(
@@ -220,7 +219,7 @@ def draw_output_tapes(
     width: int = 78,
     glyphs: GlyphSet = UNICODE,
 ) -> Text:
-    """Draw the outputs of two paths as tapes, and mark differing elements.
+    """Draw the outputs of two paths as tapes, and mark the elements that differ.
 
     The outputs have equal shapes and few elements. The element at the flat index `position` is highlighted in both.
 
@@ -262,7 +261,7 @@ def draw_output_tapes(
 def separator_before(shape: Sequence[int], position: int, glyphs: GlyphSet = UNICODE) -> str:
     """Return the separator before an element.
 
-    This is a space if no dim begins at the element.
+    This is a space if no block of an axis begins at the element.
 
     >>> [separator_before((2, 3, 4), position) for position in (12, 4, 5)]
     ['▏', '╎', ' ']
@@ -286,10 +285,11 @@ def _element_text(
 
 
 def element_equation(path: TensorPath, cursor: Index, number: int | None = None) -> str:
-    """Format a NumPy equation for the position of an input element in a later tensor.
+    """Format the equation of an input element and the same element of a later tensor.
 
-    `number` is the index of the later tensor on the path, by default the last. In the equation, the input is called x
-    and contains the flat index of each element; the tensor after the first move is called t1, and the last one y.
+    `number` is the index of the later tensor on the path, by default the last. The equation is a NumPy expression, in
+    which each element of the input x is its flat index. The tensor after the first move is called t1, the last tensor
+    y.
 
     >>> import shapecalc as sc
     >>> path = build_tensor_path(sc.shuffle((2, 3), first=(1, 0), to=(6,)))

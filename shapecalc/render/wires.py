@@ -2,9 +2,11 @@
 
 If axes are permuted, the wires of neighbouring rows cross in pairs, so that each axis is easy to follow. Crossings at
 the same horizontal position form a layer. The wires of many permuted axes are straight dotted lines instead, because
-each wire would bend in several layers. Axes that merge into the same dims, or split into them, meet at a vertical line,
-called a trunk. If the dims of a group depend on different axes, a trunk would join unrelated wires; instead, each part
-of an axis has its own labelled wire from its axis to its dims.
+each wire would bend in several layers.
+
+Axes that merge into the same dims, or split into them, meet at a vertical line, called a trunk. If the dims of a group
+depend on different axes, a trunk would join unrelated wires. Each part of an axis then has its own labelled wire to its
+dims.
 
 Lines that cross without a connection are drawn as a plain cross; a dot connects lines from four sides.
 """
@@ -25,11 +27,11 @@ from shapecalc.render.canvas import RIGHT, UNICODE, Canvas, GlyphSet
 from shapecalc.render.stage_layout import StageLayout, wire_label
 
 MIN_STRAIGHT_AXES = 5
-"""The minimum number of permuted axes whose wires are straight lines of dots."""
+"""The minimum number of permuted axes whose wires are straight dotted lines."""
 STRAIGHT_WIDTHS = (6, 24)
 """The minimum and the maximum width of straight wires, in cells."""
 DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-"""The bit of each dot of a braille character, by row and column."""
+"""The bit of each dot in a braille character, indexed by row and column."""
 Styles = Sequence[Style | str]
 WireStyleFunction = Callable[[Collection[int], Collection[int]], Style | None]
 """A function that returns the style of the wires from some input axes to some output dims.
@@ -39,7 +41,7 @@ Wires with the style None are hidden.
 
 
 class Trunk(Record):
-    """A vertical line, called a trunk, with the wires that meet at it.
+    """A vertical line with the wires that meet at it.
 
     Each left end of the trunk is connected to each right end.
     """
@@ -51,9 +53,9 @@ class Trunk(Record):
     axes: tuple[int, ...]
     """The input dims at the left ends."""
     dims: tuple[tuple[int, ...], ...]
-    """The output dims at each right end."""
+    """The output dims of each right end."""
     track: int = 0
-    """The position of the trunk among the trunks that are side by side, counted from the left."""
+    """The column of the trunk among the trunks side by side, counted from the left."""
 
     @property
     def span(self) -> range:
@@ -68,20 +70,20 @@ class Trunk(Record):
 
 
 class NamedWire(Record):
-    """A horizontal wire with a label, for a part of one or more axes."""
+    """A horizontal wire for a part of one or more axes, which can have a label."""
 
     line: int
     text: str
-    """The label: the names of the parts; empty if the wire needs no label."""
+    """The names of the parts, as the label of the wire; empty if the wire needs no label."""
     axes: tuple[int, ...]
     dims: tuple[int, ...]
 
 
 class Wiring(Record):
-    """The routes of the wires between two columns of dims."""
+    """The routes of all wires between two columns of dims."""
 
     pitch: int = 1
-    """The distance between two dims, in lines."""
+    """The distance between neighbouring dims, in lines."""
     left_trunks: tuple[Trunk, ...] = ()
     named_wires: tuple[NamedWire, ...] = ()
     """The named wires to the right of the trunks."""
@@ -94,7 +96,7 @@ class Wiring(Record):
     straight_width: int = 0
     """The width of straight wires of permuted axes, in cells, or 0 for other wires."""
     is_unroutable: bool = False
-    """Whether the wires do not fit the available size."""
+    """Whether the available size is too small for the wires."""
 
     @property
     def width(self) -> int:
@@ -106,17 +108,17 @@ class Wiring(Record):
         if self.layers:
             return (self.pitch + 2) * len(self.layers) + 1
         return _trunks_width(self.left_trunks) + (
-            self.names_width + _trunks_width(self.right_trunks) if self.named_wires else 0
+            self.labels_width + _trunks_width(self.right_trunks) if self.named_wires else 0
         )
 
     @property
-    def names_width(self) -> int:
+    def labels_width(self) -> int:
         """The width of the labels of named wires, including spaces."""
         return 2 + max((len(part.text) for part in self.named_wires), default=0)
 
     @property
     def height(self) -> int:
-        """The number of lines that the named wires require."""
+        """The number of lines that the named wires need."""
         return 1 + max((part.line for part in self.named_wires), default=0)
 
 
@@ -125,7 +127,7 @@ def _trunks_width(trunks: Iterable[Trunk]) -> int:
 
 
 def _dropped_axes_width(trunks: Iterable[Trunk]) -> int:
-    """Return the width for the ends of dropped axes, in cells."""
+    """Return the width, in cells, that the ends of dropped axes need."""
     return 2 * any(not trunk.right_lines for trunk in trunks)
 
 
@@ -140,9 +142,9 @@ def route_wires(
 ) -> Wiring:
     """Route the wires of a stage.
 
-    `size` is the available width in cells and height in lines. With `is_only`, no other stage needs the width; straight
-    wires are then longer, so that crossing wires are farther apart. Two adjacent crossings in a layer look like a
-    diamond. If `free_width` cells suffice for all layers, adjacent crossings are in different layers.
+    `size` is the available width in cells and height in lines. If `is_only` is True, no other stage needs the width;
+    straight wires are then longer, so that crossing wires are farther apart. Adjacent crossings in one layer look like
+    a diamond; they are in different layers if `free_width` cells suffice for these layers.
     """
     links, (width, lines) = [link for link in layout.links if link.sources], size
     outs = _complete_permutation(links, len(layout.cells_before), len(layout.cells)) or tuple(
@@ -164,10 +166,10 @@ def route_wires(
 
 
 def _complete_permutation(links: Sequence[AxisChange], axis_count: int, dim_count: int) -> tuple[int, ...]:
-    """Return the output dim of each axis of a partially known permutation.
+    """Return the output dim of each axis of a permutation with unknown links.
 
-    The remaining axes are assigned to the remaining dims in order; their wires are not drawn. Returns an empty tuple if
-    the links are not part of a permutation.
+    The axes without a link are assigned to the remaining dims in order; their wires are not drawn. Returns an empty
+    tuple if the links are not part of a permutation.
     """
     known = {link.sources[0]: link.outputs[0] for link in links if len(link.sources) == len(link.outputs) == 1}
     if len(known) != len(links) or axis_count != dim_count or not known:
@@ -182,12 +184,12 @@ def _make_trunk(axes: tuple[int, ...], out_dims: tuple[int, ...], pitch: int) ->
 
 
 def is_partially_connected(layout: StageLayout, link: AxisChange) -> bool:
-    """Return whether some output dim of a group depends on only some axes."""
+    """Return whether some output dim of a group depends on only some of its axes."""
     return any(layout.wires[out] != link.sources for out in link.outputs)
 
 
 def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wiring | None:
-    """Route the parts of axes as separate, labelled wires.
+    """Route each part of an axis as a wire with a label.
 
     Returns None if wires of different trunks would overlap.
     """
@@ -219,7 +221,7 @@ def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wir
 
 
 def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
-    """Assign a column to each trunk so that few wires cross.
+    """Assign a column to each trunk with few crossings of wires.
 
     Returns None if wires of different trunks would overlap.
     """
@@ -247,7 +249,7 @@ def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
 
 
 def _crossing_count(left: Trunk, right: Trunk) -> float:
-    """Return the number of crossings between the wires of two trunks.
+    """Return the number of crossings between the wires of two trunks side by side.
 
     The number is infinite if wires would overlap on a line.
     """
@@ -258,9 +260,9 @@ def _crossing_count(left: Trunk, right: Trunk) -> float:
 
 @lru_cache(maxsize=32)
 def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> tuple[tuple[int, ...], ...] | None:
-    """Return layers of swaps of adjacent rows that sort a permutation.
+    """Sort a permutation with swaps of adjacent rows, and return the layers of swaps.
 
-    Each swap is represented by its upper row. The swaps of a layer are at least `min_distance` rows apart. Returns None
+    A swap is represented by its upper row. Swaps in the same layer are at least `min_distance` rows apart. Returns None
     if more than `max_layers` layers are required.
 
     >>> _swap_layers((2, 0, 1), 9, 2)
@@ -284,8 +286,8 @@ def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> 
 def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: WireStyleFunction) -> None:
     """Draw wires between two columns of the canvas, below the heading.
 
-    `ends` are the first and the last x coordinate of the wires. Nothing is drawn if the wires do not fit; the marks of
-    the dims then show the mapping.
+    `ends` are the first and the last x coordinate of the wires. Nothing is drawn if the wires do not fit; the dims are
+    then related by their marks alone.
     """
     left, right = ends
     if wiring.straight_width:
@@ -295,18 +297,18 @@ def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: 
     elif wiring.named_wires:
         middle = left + _trunks_width(wiring.left_trunks)
         _draw_trunks(canvas, wiring.left_trunks, left, middle, style_of)
-        _draw_trunks(canvas, wiring.right_trunks, middle + wiring.names_width, right, style_of)
+        _draw_trunks(canvas, wiring.right_trunks, middle + wiring.labels_width, right, style_of)
         for part in wiring.named_wires:
             style = style_of(part.axes, part.dims)
             name = f" {part.text} " if part.text else ""
             canvas.write_text(middle, 1 + part.line, name, style)
-            canvas.draw_horizontal(1 + part.line, middle + len(name), middle + wiring.names_width, style)
+            canvas.draw_horizontal(1 + part.line, middle + len(name), middle + wiring.labels_width, style)
     elif not wiring.is_unroutable:
         _draw_trunks(canvas, wiring.left_trunks, left, right, style_of)
 
 
 def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int, style_of: WireStyleFunction) -> None:
-    """Draw trunks and the ends of dropped axes between two columns."""
+    """Draw trunks, and the ends of dropped axes, between two x coordinates."""
     first = left + 1 + _dropped_axes_width(trunks)
     for trunk in trunks:
         dims = [out for outs in trunk.dims for out in outs]
@@ -328,8 +330,8 @@ def _draw_trunk(
 ) -> None:
     """Draw the vertical line of a trunk and its visible ends.
 
-    `xs` are the columns of the left ends, the vertical line and the right ends. `styles` are the styles of the right
-    ends; None hides an end.
+    `xs` are the columns of the left ends, the vertical line and the right ends. `styles` contains the style of each
+    right end, or None for a hidden end.
     """
     left, bar, right = xs
     outs = {line: out_style for line, out_style in zip(trunk.right_lines, styles, strict=True) if out_style is not None}
@@ -376,10 +378,10 @@ def _draw_straight_wires(canvas: Canvas, wiring: Wiring, left: int, right: int, 
 def _straight_dots(
     permuted_dims: tuple[int, ...], pitch: int, width: int, hidden: frozenset[int]
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return, for each cell, the braille dots of straight wires and an axis.
+    """Return the braille dots of straight wires in each cell, with an axis.
 
-    The dots are a sum of `DOT_BITS`, and the axis is that of the last wire that crosses the cell. The dots do not
-    depend on sizes, so the cache saves their computation while the user types sizes.
+    The dots are a sum of `DOT_BITS`; the axis is that of the last wire through the cell. The result does not depend on
+    sizes; it is cached, so that it is not computed again while the user types sizes.
     """
     cells = dict[tuple[int, int], tuple[int, int]]()
     for axis, out in enumerate(permuted_dims):
@@ -401,9 +403,9 @@ def _crossing_lines(
 ) -> tuple[list[int], list[tuple[str, Callable[[Styles], Styles]]]]:
     """Return the final order of the axes, and the characters of each line.
 
-    Each line has a function that selects the styles of its characters from a list of the styles of the axes and the
-    style of spaces. The result does not depend on sizes; it is cached, so that it is computed once while the user types
-    sizes.
+    The styles of the axes and the style of spaces form a list; for each line, a function selects the styles of its
+    characters from this list. The result does not depend on sizes; it is cached, so that it is not computed again while
+    the user types sizes.
     """
     level, rising, falling, crossing = glyphs
     axes, lines = [*range(axis_count)], [dict[int, tuple[str, int]]() for _ in range(1 + pitch * (axis_count - 1))]

@@ -32,7 +32,7 @@ from shapecalc.reasoning.answers import answer_request as answer_request
 from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence, resolve_chain_pair
 from shapecalc.reasoning.examples import trace_element, trace_element_back
 from shapecalc.reasoning.mistakes import Mistake, explain_misplacement, explain_prediction
-from shapecalc.render.hints import make_hint, rules_phrase
+from shapecalc.render.hints import make_dim_question, rules_phrase
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -389,7 +389,7 @@ def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = Non
     out, step = (ruled or steps or [(0, None)])[0]
     if step is None or step.out is None:
         return _stage_hints(stage)
-    return make_hint(stage, step, out, name="input" if stage is answer.stages[0] else "tensor").levels
+    return make_dim_question(stage, step, out, name="input" if stage is answer.stages[0] else "tensor").levels
 
 
 def _follow_hint(answer: Trace | Chain) -> str:
@@ -499,7 +499,7 @@ def _describe_difference(task: Task, answer: Trace | Chain, right: Shape, predic
         return f"{format_count(len(right), 'dim comes', 'dims come')} out, not {len(prediction)}"
     out = _differing_indices(right, prediction)[0]
     step = _step_of_dim(stage, out)
-    because = make_hint(stage, step, out).arithmetic if stage and step else ""
+    because = make_dim_question(stage, step, out).arithmetic if stage and step else ""
     if step and step.rule == TAKEN_AXIS:
         because = f"place {out} fetches dim {step.sources[0]}"
     if because and sorted(map(str, prediction)) == sorted(map(str, right)):

@@ -22,7 +22,7 @@ from shapecalc.reasoning.fixing import Fix, apply_fix
 from shapecalc.reasoning.mistakes import Mistake, explain_prediction, find_same_shape_mistake
 from shapecalc.render.cut import can_cut
 from shapecalc.render.grid import build_tensor_path
-from shapecalc.render.hints import Hint, is_size_requested, make_hint, should_ask_for_dim
+from shapecalc.render.hints import DimQuestion, is_size_requested, make_dim_question, should_ask_for_dim
 from shapecalc.render.stage_layout import Cell, stage_layouts, unresolved_trace
 from shapecalc.teaching.progress import Score
 from shapecalc.tui.question import Question, parse_followed_index, resolve_question
@@ -196,10 +196,10 @@ class Predictions:
         dim, before = self.typed_dim(blank), self._layouts[blank[0] - 1].stage.before
         return before.index(dim) if dim is not None and before.count(dim) == 1 else None
 
-    def hint(self, blank: Blank) -> Hint:
+    def hint(self, blank: Blank) -> DimQuestion:
         """Return the question about a blank, with its hints."""
         name = "input" if blank[0] == 1 else self._layouts[blank[0] - 2].stage.label
-        return make_hint(
+        return make_dim_question(
             self._layouts[blank[0] - 1].stage, self.steps[self.cells[blank].step_index], blank[1], name=name
         )
 

@@ -40,7 +40,7 @@ def step_texts(answer: Answer) -> str:
 def hint_texts(answer: Answer) -> str:
     """Return the question and the graded hints of each step that resolves a dim."""
     pairs = [(stage, step) for stage in answer.stages for step in stage.steps if step.out is not None]
-    hints_found = [hints.make_hint(stage, step) for stage, step in pairs]
+    hints_found = [hints.make_dim_question(stage, step) for stage, step in pairs]
     return "\n\n".join("\n".join((hint.question, *hint.levels)) for hint in hints_found)
 
 

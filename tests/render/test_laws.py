@@ -28,7 +28,7 @@ from shapecalc.render.canvas import ASCII, UNICODE, clip_text
 from shapecalc.render.files import MAX_PICTURE_HEIGHT, draw_still
 from shapecalc.render.flow import draw_flow, draw_shape_line, draw_stage_line
 from shapecalc.render.grid import build_tensor_path, draw_grid
-from shapecalc.render.hints import make_hint
+from shapecalc.render.hints import make_dim_question
 from shapecalc.render.pictures import draw_explanation, draw_picture, most_informative_step
 from shapecalc.render.stage_layout import input_cells, mark_text, stage_layouts
 from tests.render.questions import answer_to, answers
@@ -181,7 +181,7 @@ def resolving_steps(op):
 def test_help_never_reveals_a_dim(op):
     number = r"[\w*/]+"
     for stage, step in resolving_steps(op):
-        hint, value = make_hint(stage, step), str(step.value)
+        hint, value = make_dim_question(stage, step), str(step.value)
         if step.rule == GIVEN_DIM:
             assert hint.arithmetic.startswith("the request gives a ")
         else:

@@ -25,7 +25,7 @@ TARGETS = {
     "einops": EINOPS_MODULE,
     "command": "shapecalc.render.code",
 }
-"""The modules that generate code, by target; a module is imported on first use."""
+"""The module that generates code for each target; a module is imported on first use."""
 
 
 class GeneratedCode(Record):
@@ -53,7 +53,7 @@ def generate_code(answer: Trace | Chain, target: str) -> GeneratedCode:
 
 
 def find_generator(target: str) -> Callable[..., GeneratedCode]:
-    """Return the code generator of a target.
+    """Return the function that generates code for a target.
 
     Raises `ShapeError` (usage) if the target is unknown.
     """
@@ -63,9 +63,9 @@ def find_generator(target: str) -> Callable[..., GeneratedCode]:
 
 
 def generate_command(answer: Trace | Chain) -> GeneratedCode:
-    """Return the command line that computes an answer, as generated code."""
+    """Return the shapecalc command that computes an answer."""
     return GeneratedCode(command_line(answer))
 
 
 WRITERS = {"command": generate_command}
-"""The code generators that are defined in this module, by target."""
+"""The code generators of this module, keyed by target."""

@@ -1,7 +1,7 @@
 """Code for NumPy, PyTorch, JAX, TensorFlow and PaddlePaddle.
 
-Each stage of an answer is one line of code. If a 0 in a requested shape copies an input dim, the code reads the dim
-from the shape of the tensor at run time.
+Each stage of an answer is one line of code. If a 0 in a requested shape copies an input dim, the code reads this dim at
+run time from the shape of the tensor.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from shapecalc.render.code.dims import (
 
 
 class ArrayFramework(Record):
-    """The expressions and limits of a framework, besides the signatures of ops."""
+    """The limits of a framework, and its expressions that are not signatures of ops."""
 
     name: str
     take: str
@@ -53,23 +53,23 @@ class ArrayFramework(Record):
     `{whole}` is a sequence of full slices, one for each axis before `{axis}`.
     """
     shape: str
-    """The template of a vector with the dims of `{x}` from `{start}` to `{end}`, exclusive."""
+    """The template of a vector with the dims of `{x}` from `{start}` to `{end}`, which is exclusive."""
     vector: str = "{list}"
-    """The template that converts a Python list to an array, where the framework requires an array."""
-    takes_from_end: bool = True
+    """The template that converts a Python list to an array; by default, the list is not converted."""
+    supports_negative_indices: bool = True
     """Whether a gather accepts negative indices."""
-    slices_backwards: bool = True
+    supports_negative_steps: bool = True
     """Whether slices support negative steps; if not, the code flips the axes first."""
     unchanged_placeholder: str = ""
-    """The target size, such as -1, with which `expand` keeps a dim; empty if there is no such size."""
+    """The target size with which `expand` keeps a dim, such as -1; empty if there is none."""
     shape_of: str = "{x}.shape"
     product: str = "math.prod({dims})"
     max_sliced_rank: int | None = None
     """The maximum rank of a tensor that can be sliced."""
     max_tiled_rank: int | None = None
     """The maximum rank of a tensor that can be tiled."""
-    tiles_new_axes: bool = True
-    """Whether the framework's tile accepts more repeats than the tensor has dims."""
+    tile_adds_axes: bool = True
+    """Whether `tile` accepts more repeats than the tensor has dims."""
     limits_rolls_to_int32: bool = False
     """Whether the shift of a roll must fit a 32-bit integer."""
     reshape_rules: ReshapeRules | None = None
@@ -89,7 +89,7 @@ TORCH = replace(
     name="torch",
     shape="torch.tensor({x}.shape[{start}:{end}], dtype=torch.int64)",
     vector="torch.tensor({list})",
-    slices_backwards=False,
+    supports_negative_steps=False,
     unchanged_placeholder="-1",
 )
 TENSORFLOW = ArrayFramework(
@@ -98,17 +98,17 @@ TENSORFLOW = ArrayFramework(
     shape="tf.shape({x}, out_type=tf.int64)[{start}:{end}]",
     shape_of="tf.shape({x})",
     product="tf.reduce_prod({dims})",
-    takes_from_end=False,
+    supports_negative_indices=False,
     max_sliced_rank=8,
-    tiles_new_axes=False,
+    tile_adds_axes=False,
     limits_rolls_to_int32=True,
 )
 PADDLE = ArrayFramework(
     "paddle",
     take="paddle.index_select({x}, paddle.to_tensor({indices}, 'int64'), {axis})",
     shape='paddle.to_tensor({x}.shape[{start}:{end}], dtype="int64")',
-    takes_from_end=False,
-    slices_backwards=False,
+    supports_negative_indices=False,
+    supports_negative_steps=False,
     unchanged_placeholder="-1",
     max_sliced_rank=6,
     max_tiled_rank=7,
@@ -117,7 +117,7 @@ PADDLE = ArrayFramework(
 
 
 class ArrayWriter(CodeWriter):
-    """A code writer for an array framework."""
+    """A generator of code for an array framework."""
 
     def __init__(self, answer: Trace | Chain, framework: ArrayFramework) -> None:
         """Create an empty program whose current tensor is `x`."""
@@ -125,20 +125,23 @@ class ArrayWriter(CodeWriter):
         self.framework, self.name = framework, framework.name
 
     def axes_product(self, axes: Sequence[int]) -> str:
-        """Return the expression for the product of consecutive axes' sizes."""
+        """Return the expression for the product of the sizes of consecutive axes."""
         shape = self.framework.shape_of.format(x=self.tensor)
         if len(axes) == 1:
             return f"{shape}[{axes[0]}]"
         return self.framework.product.format(dims=f"{shape}[{axes[0]}:{axes[-1] + 1}]") if axes else "1"
 
     def size_expression(self, dim: Dim) -> str:
-        """Return an expression for a size, in terms of the shape of `x` and of variables."""
+        """Return an expression for a size.
+
+        The expression contains sizes of `x` and variables for symbolic sizes.
+        """
         return size_text(self.sizes.express_dim(dim), self.framework.shape_of.format(x="x"))
 
     def dim_expression(self, dim: RequestedDim, unchanged_placeholder: str = "") -> str:
         """Return the expression for a dim of a requested shape.
 
-        If `unchanged_placeholder` is not empty, it is the expression for a dim that the op does not change.
+        For a dim that the op does not change, this is `unchanged_placeholder`, unless it is empty.
         """
         if dim.inferred:
             return "-1"
@@ -199,7 +202,7 @@ class ArrayWriter(CodeWriter):
         """Emit a call of `tile`."""
         framework, count = self.framework, len(call.repeats)
         self.check_rank_limit(TILE.name, count, framework.max_tiled_rank)
-        new_axes = 0 if framework.tiles_new_axes else count - len(call.stage.before)
+        new_axes = 0 if framework.tile_adds_axes else count - len(call.stage.before)
         tensor = self.format_call(UNSQUEEZE, axes=[0] * new_axes) if new_axes else self.tensor
         self.emit_assignment(self.format_call(TILE, tensor, repeats=[*map(self.size_expression, call.repeats)]))
 
@@ -215,10 +218,10 @@ class ArrayWriter(CodeWriter):
     def emit_indexing(self, call: EmittedCall) -> None:
         """Emit an index expression with an index or slice for each axis.
 
-        If the framework does not support negative steps, these axes are flipped first.
+        If the framework does not support negative steps, axes with a negative step are flipped first.
         """
         framework, ranges, tensor = self.framework, call.index_selections(), self.tensor
-        if not framework.slices_backwards:
+        if not framework.supports_negative_steps:
             reversed_axes = [axis_range.axis for axis_range in ranges if axis_range.step < 0]
             tensor = self.format_call(FLIP, tensor, axes=reversed_axes) if reversed_axes else tensor
             ranges = tuple(
@@ -234,7 +237,7 @@ class ArrayWriter(CodeWriter):
     def check_rank_limit(self, operation: str, rank: int, max_rank: int | None) -> None:
         """Raise `ShapeError` (usage) if a rank exceeds the framework's limit.
 
-        `operation` is the verb of the error message.
+        `operation` is the verb in the error message, such as `slice`.
         """
         if max_rank is not None and rank > max_rank:
             raise usage_error(
@@ -242,14 +245,14 @@ class ArrayWriter(CodeWriter):
             )
 
     def emit_split(self, call: EmittedCall) -> None:
-        """Emit a split, and the selection of one part."""
+        """Emit a split, followed by the selection of one part."""
         axis, parts, part = call.split_arguments()
         self.emit_assignment(f"{self.format_call(SPLIT, parts=parts, axis=axis)}[{part}]")
 
     def emit_take(self, call: EmittedCall) -> None:
         """Emit a gather along an axis."""
         move = call.require_move(Take)
-        if not self.framework.takes_from_end and min(move.positions, default=0) < 0:
+        if not self.framework.supports_negative_indices and min(move.positions, default=0) < 0:
             raise usage_error(f"{self.name} takes no position from the end", "give the sizes with --where")
         leading_slices = ":, " * move.axis
         self.emit_assignment(
@@ -262,7 +265,7 @@ class ArrayWriter(CodeWriter):
         self.emit_assignment(self.format_call(ROLL, shift=roll.shift, axis=roll.axis))
 
     def emit_shape(self, call: EmittedCall) -> None:
-        """Emit a vector of the dims, or of a range of the dims."""
+        """Emit a vector of all dims, or of a range of dims."""
         move = call.require_move(ShapeVector)
         self.emit_assignment(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
 

@@ -1,6 +1,6 @@
 """Formatting of framework calls, such as `np.roll(x, 1)`.
 
-A call combines the signature of an op in a framework with the arguments of a request.
+A call is the signature of an op in the framework, filled with the arguments of a request.
 """
 
 from __future__ import annotations
@@ -19,21 +19,27 @@ if TYPE_CHECKING:
 
 ArgumentValue: TypeAlias = str | int | Sequence[str | int]
 MODULE_PREFIXES = {"jax": ("np.", "jnp.")}
-"""The module prefix that replaces the prefix in a signature, by framework; JAX uses the signatures of NumPy."""
+"""The module prefix in a signature and its replacement, keyed by framework.
+
+JAX uses the signatures of NumPy.
+"""
 
 
 class ArgumentReader:
-    """Reads the arguments of a request, and records which of them are read.
+    """The arguments of a request, with a record of those that were read.
 
-    The request is refused if an argument is never read, because the code would ignore it.
+    If an argument is never read, the code would ignore it; the request is then refused.
     """
 
     def __init__(self, trace: Trace) -> None:
-        """Create a reader of a request's arguments. All arguments are unread."""
+        """Record that no argument of the request was read."""
         self.trace, self._arguments, self.unread = trace, trace.request.arguments, [*trace.request.arguments]
 
     def read(self, name: str, default: Any = None) -> Any:
-        """Return an argument, or the default if the request does not have it."""
+        """Return an argument and mark it as read.
+
+        If the request does not have the argument, `default` is returned.
+        """
         self.mark_read(name)
         return self._arguments.get(name, default)
 
@@ -67,9 +73,9 @@ def find_signature(op: Op, framework: str) -> Signature | None:
 def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue) -> str:
     """Format the call of an op in a framework.
 
-    `arguments` are keyed by the parameters of the op; omitted arguments have their defaults. A parameter of style
-    `each` results in one call per item. If the default of an argument is a word, such as a mode, the argument is passed
-    by keyword.
+    `arguments` are keyed by parameter of the op. If an argument is omitted, the call uses its default. A parameter of
+    style `each` results in one call per item. If the default of an argument is a word, such as a mode, the argument is
+    passed by keyword.
 
     >>> from shapecalc.core.ops import OPS
     >>> format_call(OPS["roll"], "jax", "x", shift=1, axis=0), format_call(OPS["squeeze"], "paddle", "x", axes=[0, 1])
@@ -94,7 +100,7 @@ def format_call(op: Op, framework: str, tensor: str, **arguments: ArgumentValue)
 
 
 def format_argument(argument: SignatureArgument, value: ArgumentValue) -> str:
-    """Format an argument in the style of a signature.
+    """Format an argument in the style that the signature requires.
 
     An empty list is `()` even in the style `*`, because a call without arguments would use the default.
     """

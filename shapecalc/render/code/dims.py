@@ -1,7 +1,7 @@
 """Framework calls, requested dims and size expressions for code generation.
 
 The shape argument of a call requests each dim as a number, as a product of input dims, or as -1. The choice depends on
-the steps of the answer; a step records the rule that determined a dim.
+the rule that determined the dim; each step of the answer records its rule.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ RESERVED_NAMES = {
     "trt",
     "network",
 }
-"""Names that generated code uses itself, so variables for sizes cannot have them."""
+"""The names that size variables cannot have, because generated code uses them itself."""
 RESERVED_NAMES |= {"layer", "helper", "TensorProto", "nodes", "graph", "model", "sizes"}
 NUMBERED_NAMES = {"axes", "ends", "index", "repeats", "shape", "size", "starts", "steps", "x"}
-"""Names that generated code itself uses with a number as a suffix, such as `x1`."""
+"""The names that generated code uses with a number as a suffix, such as `x1`."""
 IMPORTS = {
     "jnp": "import jax.numpy as jnp",
     "math": "import math",
@@ -85,7 +85,7 @@ IMPORTS = {
     "trt": "import tensorrt as trt",
     "torch": "import torch",
 }
-"""The import statement of each module that generated code can use, in output order."""
+"""The import statement of each module that generated code can use, in the order of the output."""
 ORDER_PRESERVING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE, StageKind.SQUEEZE, StageKind.UNSQUEEZE)
 """The kinds of stages that preserve the C order of the elements."""
 WRITER_METHODS = {
@@ -95,7 +95,10 @@ WRITER_METHODS = {
     **{kind: kind.name.lower() for kind in (StageKind.SQUEEZE, StageKind.UNSQUEEZE, StageKind.EXPAND, StageKind.SPLIT)},
     **{kind: kind.name.lower() for kind in (StageKind.TAKE, StageKind.ROLL, StageKind.SHAPE)},
 }
-"""The names of writer methods, without prefix, by stage kind; other kinds use `CodeWriter.emit_combination`."""
+"""The name of the `CodeWriter` method for each stage kind, without its prefix.
+
+Other kinds use `CodeWriter.emit_combination`.
+"""
 
 
 class RequestedDim(Record):
@@ -109,14 +112,14 @@ class RequestedDim(Record):
 
 
 class EmittedCall(Record):
-    """A framework call for a stage, for merged stages, or for all stages of an op."""
+    """A framework call for one stage, for merged stages, or for all stages of an op."""
 
     trace: Trace
     stage: Stage
     dims: tuple[RequestedDim, ...] = ()
     """The dims of the shape argument; empty if the call has no shape argument."""
     repeats: Shape = ()
-    """The repeat counts of a call that performs all stages of a tile or a `repeat_interleave`; otherwise empty."""
+    """The repeat counts, if the call performs all stages of a tile or a `repeat_interleave`; otherwise empty."""
 
     @property
     def output_shape(self) -> Shape:
@@ -124,9 +127,9 @@ class EmittedCall(Record):
         return self.stage.after or ()
 
     def require_move(self, kind: type[MoveType]) -> MoveType:
-        """Return the stage's move, after checking its type.
+        """Return the stage's move after a check of its type.
 
-        A move, such as `Permute` with its axes, describes where the elements go. It must be an instance of `kind`.
+        A move, such as `Permute`, describes where each element goes. It must be an instance of `kind`.
         """
         assert isinstance(self.stage.move, kind)
         return self.stage.move
@@ -171,9 +174,9 @@ class EmittedCall(Record):
 
     @property
     def kind(self) -> StageKind:
-        """The kind of the stage; an uneven split is treated as a slice.
+        """The kind of the stage.
 
-        Raises `ShapeError` (usage) for an uneven split of symbolic dims.
+        An uneven split has the kind of a slice. Raises `ShapeError` (usage) for an uneven split of symbolic dims.
         """
         if self.stage.kind is not StageKind.SPLIT or len(self.steps_by_rule(SPLIT_AXIS)[0].facts["runs"]) == 1:
             return self.stage.kind
@@ -198,7 +201,7 @@ class EmittedCall(Record):
         )
 
     def partial_ranges(self) -> tuple[IndexSelection, ...]:
-        """Return the selected indices of each axis that is not fully selected."""
+        """Return the selected indices of each axis of which only a part is selected."""
         return tuple(selection for selection in self.index_selections() if str(selection) != ":")
 
 
@@ -213,12 +216,15 @@ class IndexSelection(Record):
 
     @property
     def first_index(self) -> int:
-        """The start, by default 0, or -1 for a negative step."""
+        """The start of the range; without one, 0, or -1 for a negative step."""
         return (0 if self.step > 0 else -1) if self.start is None else self.start
 
     @property
     def end_index(self) -> int:
-        """The exclusive stop, by default the largest or smallest 64-bit integer."""
+        """The exclusive end of the range.
+
+        A range without an end has the largest or, for a negative step, the smallest 64-bit integer.
+        """
         return (INT64_MAX if self.step > 0 else -INT64_MAX - 1) if self.stop is None else self.stop
 
     def __str__(self) -> str:
@@ -237,9 +243,9 @@ class ReshapeRules(Record):
     zero_is_size_value: bool = False
     """The value of `switch` for which a 0 is a literal size and does not copy a dim."""
     always_passes_switch: bool = False
-    """Whether a call must pass `switch` even if the shape has no 0."""
+    """Whether a call must pass `switch` even if the requested shape has no 0."""
     copies_empty_dims: bool = True
-    """Whether a 0 copies a dim even if the input tensor has no elements."""
+    """Whether a 0 still copies a dim if the input tensor has no elements."""
     opset: int | None = None
 
 
@@ -260,8 +266,8 @@ def build_calls(
 ) -> list[EmittedCall]:
     """Return the framework calls that compute an answer.
 
-    Each stage is a call, but the stages of an op in `whole_ops` are a single call. With `fold`, consecutive transposes
-    are merged, consecutive reshapes are merged, and calls without an effect are omitted.
+    Each stage is one call, but all stages of an op in `whole_ops` together are one call. If `fold` is True, consecutive
+    transposes are merged, as are consecutive reshapes, and calls without an effect are omitted.
 
     >>> import shapecalc as sc
     >>> chain = sc.chain((2, 3, 4), "transpose 1,2,0", "transpose 2,0,1", "flatten")
@@ -326,25 +332,25 @@ def _merge_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
 
 
 def _keep_first_inferred(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
-    """Clear the flag `inferred` of all dims after the first that has it."""
+    """Clear the flag `inferred` of all dims except the first that has it."""
     inferred_axis = next((axis for axis, dim in enumerate(dims) if dim.inferred), None)
     return tuple(replace(dim, inferred=axis == inferred_axis) for axis, dim in enumerate(dims))
 
 
 def _compose_dim(dim: RequestedDim, first_dims: Sequence[RequestedDim]) -> RequestedDim:
-    """Express a dim of a second reshape in terms of the input of the first."""
+    """Express a dim of the second of two reshapes in terms of the input of the first."""
     if dim.axes is None or dim.inferred:
         return RequestedDim(dim.value, None, dim.inferred)
     return first_dims[dim.axes[0]] if len(dim.axes) == 1 else RequestedDim(dim.value)
 
 
 def stage_shapes(answer: Trace | Chain) -> list[Shape]:
-    """Return the input shape and the output shape of each stage."""
+    """Return the input shape of an answer, followed by the output shape of each stage."""
     return [answer.input, *(stage.after or () for stage in answer.stages)]
 
 
 def call_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
-    """Return the dims of a call's shape argument, or () without one."""
+    """Return the dims of a call's shape argument, or () if it has no such argument."""
     match call.stage.kind:
         case StageKind.RESHAPE | StageKind.VIEW:
             return _reshape_target_dims(call)
@@ -393,9 +399,10 @@ def _reshape_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
 
 
 def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
-    """Return whether an output dim of a step can be requested as -1.
+    """Return whether an output dim can be requested as -1.
 
-    This is the case if the answer infers the dim, and no other output dim is 0.
+    `step` is the step that determines the dim. The answer must infer the dim, and all other output dims must be
+    nonzero.
     """
     is_inferred = (
         step.rule == INFERRED or call.stage.requested[out : out + 1] == (-1,) or step.facts.get("by") is not None
@@ -411,7 +418,7 @@ def _are_remaining_dims_nonzero(call: EmittedCall, excluded_axis: int | None) ->
 def _flatten_target_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
     """Return the requested dims of a flatten.
 
-    The first merged dim is -1 if no other dim is 0.
+    The first merged dim is requested as -1 if no other dim is 0.
     """
     merging = [
         (step, len(step.sources) > 1 and _are_remaining_dims_nonzero(call, step.out))
@@ -431,7 +438,7 @@ def _expand_target_dims(stage: Stage) -> tuple[RequestedDim, ...]:
 
 
 def _can_be_one(step: Step) -> bool:
-    """Return whether the dim of a step can be 1 under its conditions."""
+    """Return whether the conditions of a step allow its dim to be 1."""
     try:
         return not {*require_different(step.dim, 1)} <= {*step.conditions}
     except Unsatisfiable:
@@ -442,7 +449,7 @@ def make_index_selection(axis: int, start: int, step: int, size: Dim | None, dim
     """Return the indices that a slice selects along an axis.
 
     `dim` is the size of the axis. `size` is the number of selected indices. If `size` is None, a single index is
-    selected, and the axis is dropped. The stop of the result is None if the slice ends at the end of the axis.
+    selected, and the axis is dropped. If the slice extends to the end of the axis, the stop of the result is None.
     """
     if size is None:
         return IndexSelection(axis, start, None, drops_axis=True)
@@ -457,7 +464,7 @@ def make_index_selection(axis: int, start: int, step: int, size: Dim | None, dim
 
 
 def parse_selection(axis: int, text: str) -> IndexSelection:
-    """Parse the text of a slice of an axis with a symbolic size."""
+    """Parse the slice of an axis whose size is symbolic."""
     [(start, stop, step)] = parse_slices(text)
     step = 1 if step is None else step
     is_full = start == (0 if step > 0 else -1)
@@ -477,11 +484,11 @@ def reverse_range(selection: IndexSelection, dim: Dim) -> IndexSelection:
 def target_shape(
     call: EmittedCall, sizes: RuntimeSizes, rules: ReshapeRules, *, zero_is_size: bool = False
 ) -> RequestedShape:
-    """Return the shape argument with which a framework computes a reshape.
+    """Return the shape argument of a reshape call.
 
-    Dims that the framework copies from the input are 0, and at most one dim is -1. All others are numbers or products
-    of sizes. With `zero_is_size`, each 0 is a literal size. Raises `ShapeError` (usage) if the framework rejects the
-    shape.
+    A dim that the framework copies from the input is 0, and at most one dim is -1. All other dims are numbers or
+    products of sizes. If `zero_is_size` is True, each 0 is a literal size. Raises `ShapeError` (usage) if the framework
+    rejects the shape.
     """
     before, requested = call.stage.before, call.dims
     copies_any = rules.copies_empty_dims or 0 not in before
@@ -516,9 +523,9 @@ def _can_copy(dim: RequestedDim, axis: int, before: Shape) -> bool:
 def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], sizes: RuntimeSizes) -> int | None:
     """Return the axis to request as -1, or None.
 
-    An axis that the answer infers is preferred. Otherwise, the axis whose symbolic dim has the most unknown names is
-    chosen; among equals, the axis whose dim has the most factors. The axes in `copied` are requested as 0, and are
-    never chosen.
+    An axis that the answer infers is preferred, then the axis whose dim has the most unknown names, and among those,
+    the axis whose dim has the most factors. An axis whose flag in `copied` is True is requested as 0, and is never
+    chosen.
     """
     costs = dict[int, tuple[int, int]]()
     for axis, dim in enumerate(dims):
@@ -552,7 +559,7 @@ class RuntimeSizes:
     """
 
     def __init__(self, shape: Shape) -> None:
-        """Find the symbolic sizes that the shape of `x` determines."""
+        """Find the sizes of names that follow from the shape of `x`."""
         self.axis_by_dim: dict[Dim, Dim] = {}
         for axis, dim in enumerate(shape):
             self.axis_by_dim.setdefault(dim, named_dim(f"[{axis}]"))
@@ -581,8 +588,8 @@ class RuntimeSizes:
     def _factor_power(self, dim: Dim, part: Dim) -> int:
         """Return the exponent of the largest power of `part` that divides `dim`.
 
-        Only names that the shape of `x` does not determine are compared. The exponent is negative if `part` is in the
-        denominator of `dim`.
+        Names that the shape of `x` determines are ignored. The exponent is negative if `part` divides the denominator
+        of `dim`.
         """
         powers = dict(monomial(dim).powers)
         quotients = [
@@ -598,8 +605,8 @@ class RuntimeSizes:
 def _solve_names(axes: Mapping[Dim, Dim]) -> dict[str, Dim]:
     """Return an expression for each name that the sizes of axes determine.
 
-    `axes` maps each dim to the symbol of its axis. A dim that is a name determines this name, and a product determines
-    its only unknown name.
+    `axes` maps each dim to the symbol of its axis. The dim `N` determines N; a product determines a name if it contains
+    no other unknown name.
     """
     known = {name: axis for dim, axis in axes.items() for name in dim_names((dim,)) if dim == named_dim(name)}
     previous, remaining = list[Monomial](), [dim for dim in axes if isinstance(dim, Monomial)]
@@ -660,7 +667,7 @@ class CodeWriter:
     """The base class of code writers.
 
     A code writer emits the lines of a program. The current tensor is the variable to which the next call is applied. A
-    subclass has a method for each value of `WRITER_METHODS` that its framework supports.
+    subclass has a method for each value of `WRITER_METHODS` that its target supports.
     """
 
     name: str
@@ -709,13 +716,14 @@ class CodeWriter:
     def emit_combination_code(self, call: EmittedCall, arguments: ArgumentReader) -> None:
         """Emit the lines for an op with several operands.
 
-        Implementations read all arguments that occur in the code.
+        An implementation reads each argument from `arguments`, because unread arguments are refused.
         """
         self.emit_assignment(self.combination_expression(arguments))
 
     def combination_expression(self, arguments: ArgumentReader) -> str:
         """Return the expression for an op with several operands."""
-        from shapecalc.render.code.operands import operand_expression  # costs 10 of the 60 ms of `--as numpy`
+        # imported here, because it takes 10 of the 60 ms of `--as numpy`
+        from shapecalc.render.code.operands import operand_expression
 
         return operand_expression(self.name, arguments, self.tensor, self.operand_count + 1)
 
@@ -750,14 +758,14 @@ class CodeWriter:
 
 
 def shape_comment(answer: Trace | Chain) -> str:
-    """Return a comment with the shapes of the inputs and of `y`."""
+    """Return a comment with the shape of each input and of the output `y`."""
     inputs = {"x": answer.input, **operand_shapes(answer.traces)}
     shapes = ", ".join([f"{name}: {truncate(shape_text(shape))}" for name, shape in inputs.items()])
     return f"# {shapes} -> y: {truncate(shape_text(answer.output or ()))}"
 
 
 def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
-    """Return warnings about conditions and about mixed dialects."""
+    """Return warnings about an answer's conditions, and about several dialects."""
     warnings = [f"holds when {condition.phrase}" for condition in answer.conditions]
     dialects = list(dict.fromkeys(trace.dialect for trace in answer.traces))
     if len(dialects) > 1:
@@ -766,11 +774,11 @@ def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
 
 
 def missing_size_warnings(text: str, answer: Trace | Chain) -> list[str]:
-    """Return a warning for each undefined size variable in the code."""
+    """Return a warning for each size variable that the code uses but does not define."""
     known = dim_names(dict.fromkeys(dim for shape in stage_shapes(answer) for dim in shape))
     if not known:
         return []
-    import ast  # deferred, to save 1 ms for code without symbolic sizes
+    import ast  # imported here, because it takes 1 ms, and code without symbolic sizes does not need it
 
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     variables = {

@@ -20,7 +20,7 @@ from shapecalc.render.stage_layout import atom_boundaries
 Piece = AxisAtom | RepeatAtom
 """An elementary axis of a pattern: a factor of an input axis, or an axis that repeats elements.
 
-Pieces are compared by identity: both sides of a pattern contain the same object.
+Pieces are compared by identity, because both sides of a pattern contain the same objects.
 """
 
 
@@ -50,7 +50,7 @@ def generate_einops(answer: Trace | Chain) -> GeneratedCode:
 
 
 def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
-    """Return the pieces of axes that form each output dim.
+    """Return the pieces that form each output dim.
 
     Raises `ShapeError` (usage) if no einops pattern can express a dim.
     """
@@ -71,7 +71,7 @@ def _output_pieces(answer: Trace | Chain) -> list[list[Piece]]:
 def _axis_pieces(axis: int, output_pieces: Sequence[Sequence[Piece]]) -> Sequence[Piece]:
     """Return the pieces of an input axis, outermost first.
 
-    If the size of the axis is 0, the pieces are in any order.
+    The pieces of an axis of size 0 have no particular order.
     """
     row = [piece for pieces in output_pieces for piece in pieces if isinstance(piece, AxisAtom) and piece.axis == axis]
     boundaries = atom_boundaries(row)
@@ -81,9 +81,9 @@ def _axis_pieces(axis: int, output_pieces: Sequence[Sequence[Piece]]) -> Sequenc
 
 
 def _name_pieces(axes: Sequence[Sequence[Piece]]) -> dict[int, str]:
-    """Return the names of all pieces, keyed by `id`.
+    """Return the name of each piece, keyed by the `id` of the piece.
 
-    A name is the letter of the axis, with a number if the axis has several pieces.
+    A name is the letter of the axis, followed by a number if the axis has several pieces.
     """
     names = {}
     for index, axis in enumerate(axes):
@@ -101,14 +101,14 @@ def _format_axis(pieces: Sequence[Piece], names: dict[int, str]) -> str:
 
 
 def _required_lengths(axis: Sequence[Piece], sizes: RuntimeSizes) -> list[Piece]:
-    """Return the pieces of an axis that need a length argument in the call.
+    """Return the pieces of an axis whose lengths the call must contain.
 
     A single piece is as long as the axis. If there are several pieces and none of them has size 0, einops infers the
     length of one piece.
     """
 
     def cost(piece: Piece) -> tuple[int, bool]:
-        """Return a sort key: the number of unknown names, and whether it is symbolic."""
+        """Return the number of unknown names in a length, and whether it is symbolic."""
         return sizes.count_unknown_names(piece.size), not isinstance(piece.size, int)
 
     inferred = None if any(piece.size == 0 for piece in axis) else max(reversed(axis), key=cost, default=None)

@@ -1,6 +1,6 @@
 """Code that builds graphs for ONNX, OpenVINO and TensorRT.
 
-Sizes that are not constant are computed by nodes of the graph.
+Nodes of the graph compute the sizes that are not constant.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ TILE_REPEATS_OPSET = 6
 
 
 class GraphWriter(code.CodeWriter):
-    """The base class of writers for graphs.
+    """The base class of code writers for graphs.
 
     Equal computations of sizes share one node.
     """
 
     templates: ClassVar[Mapping[str, str]]
-    """The templates for the nodes that compute sizes.
+    """The templates of the nodes that compute sizes, keyed by kind of node.
 
     Each node outputs a vector with the name `{name}`. The template `sizes` is the shape of `x`, `axis` is the item of
     this shape at index `{0}`, and `constant` contains the list `{0}` of `{1}` numbers. The templates `multiply` and
@@ -100,12 +100,12 @@ class GraphWriter(code.CodeWriter):
         """Create an empty program whose current tensor is `x`."""
         super().__init__(answer)
         self.size_tensors: dict[tuple[str, ...], str] = {}
-        """The names of the emitted size tensors, by template and template arguments."""
+        """The name of each emitted size tensor, keyed by its template and the arguments of the template."""
 
     def bidirectional_dims(self, call: code.EmittedCall) -> Shape:
-        """Return the target shape of an expand with bidirectional broadcasting.
+        """Return the target shape of an expand that broadcasts in both directions.
 
-        An unchanged dim is requested as 1, so that the input dim is kept.
+        A dim that the op does not change is requested as 1, so that the input dim is kept.
         """
         dims, before = list[Dim](), call.stage.before
         for axis, dim in enumerate(call.dims, len(before) - len(call.dims)):
@@ -114,7 +114,7 @@ class GraphWriter(code.CodeWriter):
         return tuple(dims)
 
     def compute_dims(self, dims: Iterable[Dim]) -> str:
-        """Emit nodes that compute dims, and return the name of the 1-D tensor of the dims."""
+        """Emit nodes that compute dims, and return the name of the vector of these dims."""
         parts = list[str]()
         for needs_nodes, run in groupby(dims, lambda dim: code.has_runtime_size([dim])):
             row = tuple(run)
@@ -132,7 +132,7 @@ class GraphWriter(code.CodeWriter):
         return self._add_size_node("divide", numerator, self._compute_product(ratio.denominator, divisor_powers))
 
     def _compute_product(self, number: int, powers: Mapping[str, int]) -> str:
-        """Emit nodes that compute a product, and return its name.
+        """Emit nodes that compute a product, and return the name of the result.
 
         The factors are `number`, and powers of named sizes and of sizes of `x`.
         """
@@ -147,9 +147,9 @@ class GraphWriter(code.CodeWriter):
         return self._add_size_node("constant", format_dims(dims), str(len(dims)))
 
     def _add_size_node(self, template: str, *inputs: str) -> str:
-        """Return the output of a node, and emit the node if it is new.
+        """Emit a node unless it exists already, and return the name of its output.
 
-        `template` is a key of `templates`, and `inputs` are the values of its fields.
+        `template` is a key of `templates`, and `inputs` are the values of the template's fields.
         """
         if template == "axis" and not any(key[0] == template for key in self.size_tensors):
             self.lines.append(self.templates["sizes"])
@@ -161,10 +161,7 @@ class GraphWriter(code.CodeWriter):
 
 
 class OnnxWriter(GraphWriter):
-    """A code writer for ONNX models.
-
-    It emits nodes and constants.
-    """
+    """A code writer for ONNX models."""
 
     name = "onnx"
     templates: ClassVar[Mapping[str, str]] = {
@@ -208,14 +205,14 @@ class OnnxWriter(GraphWriter):
         return _element_type_code(next((trace.request.dtype for trace in self.answer.traces), None))
 
     def add_constant(self, name_prefix: str, values: str, dims: str, element_type: str = "TensorProto.INT64") -> str:
-        """Add a constant as an input of the next node, and return its name."""
+        """Emit a constant for the next node, and return its name."""
         name = f"{name_prefix}{self.node_count + 1}"
         self.constants.append(f'{name} = helper.make_tensor("{name}", {element_type}, [{dims}], [{values}])')
         self.lines.append(f'helper.make_node("Constant", [], ["{name}"], value={name}),')
         return name
 
     def add_vector(self, name_prefix: str, dims: Sequence[Dim]) -> str:
-        """Add a vector of dims as an input of the next node, and return its name."""
+        """Emit a vector of dims for the next node, and return its name."""
         if not code.has_runtime_size(dims):
             return self.add_constant(name_prefix, format_dims(dims), str(len(dims)))
         if self.opset < INTEGER_ARITHMETIC_OPSET:
@@ -231,7 +228,7 @@ class OnnxWriter(GraphWriter):
     def emit_reshape(self, call: code.EmittedCall) -> None:
         """Emit a Reshape or a Flatten.
 
-        A 0 or -1 in the requested shape is kept if it has the same meaning in ONNX. For a 0 that is a literal size, the
+        A 0 or -1 in the requested shape is kept if ONNX gives it the same meaning. If a 0 is a literal size, the
         attribute `allowzero` is set.
         """
         if call.stage.kind is StageKind.MERGE and len(call.dims) == 2:
@@ -296,9 +293,9 @@ class OnnxWriter(GraphWriter):
         self._add_gather(move.axis, move.positions, str(len(move.positions)))
 
     def _add_gather(self, axis: int, indices: Sequence[int], dims: str) -> None:
-        """Emit a Gather.
+        """Emit a Gather along an axis.
 
-        `dims` is the formatted shape of its indices.
+        `dims` is the shape of the indices as text, such as `2,3`.
         """
         if min(indices, default=0) < 0 and self.opset < NEGATIVE_INDEX_OPSET:
             raise usage_error(
@@ -311,7 +308,7 @@ class OnnxWriter(GraphWriter):
     def _add_slice(self, ranges: Sequence[code.IndexSelection]) -> None:
         """Emit a Slice.
 
-        Before opset `SLICE_STEPS_OPSET`, the ranges are attributes.
+        The ranges are inputs, or attributes before opset `SLICE_STEPS_OPSET`.
         """
         arguments = {
             "starts": [axis_range.first_index for axis_range in ranges],
@@ -332,7 +329,7 @@ class OnnxWriter(GraphWriter):
             self._add_slice(call.partial_ranges())
             return
         axis, parts, part = call.split_arguments()
-        if parts > 1024:  # each part is a named output, and a longer list would be unreadable
+        if parts > 1024:  # each part is a named output, and more names would be unreadable
             raise usage_error(f"a Split into {truncate(str(parts))} parts", "give the sizes with --where")
         self.add_node("Split", axis=axis, **({"num_outputs": parts} if self.opset >= 18 else {}))
         unused_prefix = f'"unread{self.node_count}_'
@@ -380,7 +377,7 @@ class OnnxWriter(GraphWriter):
             raise usage_error(f"{trace.op} is not written as onnx code", argument="as")
 
     def _transpose_weight(self, name: str, arguments: ArgumentReader) -> str:
-        """Return the name of a weight of shape (in, out).
+        """Return the name of a linear layer's weight with the shape (in, out).
 
         If the operand has the shape (out, in), a Transpose is emitted.
         """
@@ -392,7 +389,7 @@ class OnnxWriter(GraphWriter):
     def _add_pad(self, arguments: ArgumentReader) -> None:
         """Emit a Pad.
 
-        Raises `ShapeError` (usage) if the opset does not have the mode, or has no inputs for the padding.
+        Raises `ShapeError` (usage) if the opset does not support the mode, or is below `PAD_INPUT_OPSET`.
         """
         if self.opset < PAD_INPUT_OPSET:
             raise usage_error(f"{arguments.trace.op} is not written as onnx code", argument="as")
@@ -407,8 +404,8 @@ class OnnxWriter(GraphWriter):
     def _add_reduction(self, arguments: ArgumentReader) -> None:
         """Emit a reduction.
 
-        The axes are an input since opset 18, or since opset 13 for a sum; before that, the axes are an attribute.
-        Raises `ShapeError` (usage) if there are no axes, because ONNX interprets an empty list as all axes.
+        The axes are an input since opset 18, for a sum since opset 13; in earlier opsets, they are an attribute. Raises
+        `ShapeError` (usage) if there are no axes, because ONNX interprets an empty list as all axes.
         """
         call = OperandCall(self.name, arguments, self.tensor, (self.tensor,))
         kind, axes, keeps = arguments.read("kind", "mean"), call.read_reduced_axes(), call.read_keepdims()
@@ -426,7 +423,7 @@ class OnnxWriter(GraphWriter):
         self.add_node(operator, *others, **attributes)
 
     def _apply_to_operand(self, name: str, write_node: Callable[[], object]) -> str:
-        """Emit a node that reads an operand, and return its output.
+        """Emit a node that reads an operand, and return the name of the node's output.
 
         `write_node` emits the node. The current tensor is not changed.
         """
@@ -436,7 +433,7 @@ class OnnxWriter(GraphWriter):
         return output
 
     def text(self) -> str:
-        """Return the program that builds the model, from input `x` to output `y`."""
+        """Return the program that builds the model with input `x` and output `y`."""
         if not self.node_count:
             self.add_node("Identity")
         self.lines[-1] = self.lines[-1].replace(f'"{self.tensor}"', '"y"')
@@ -465,8 +462,8 @@ class OnnxWriter(GraphWriter):
 def generate_onnx(answer: Trace | Chain, opset: int | None = None) -> GeneratedCode:
     """Generate code that builds an ONNX model with input `x` and output `y`.
 
-    If `opset` is None, it is the largest opset of the requests. Raises `ShapeError` (usage) if ONNX does not have the
-    element type, or the opset does not have an operator.
+    If `opset` is None, the model has the largest opset of the requests. Raises `ShapeError` (usage) if ONNX does not
+    have the element type, or the opset does not have an operator.
     """
     opset, *other_opsets = [opset] if opset else _model_opsets(answer)
     model = OnnxWriter(answer, opset)
@@ -478,14 +475,14 @@ def generate_onnx(answer: Trace | Chain, opset: int | None = None) -> GeneratedC
 def _model_opsets(answer: Trace | Chain) -> list[int]:
     """Return the opsets of the requests in descending order.
 
-    If no request has an opset, this is the default opset.
+    If no request has an opset, the list contains only the default opset.
     """
     requests = [trace.request for trace in answer.traces if DIALECTS[trace.dialect].newest_opset]
     return sorted({request.opset or DEFAULT_OPSET for request in requests}, reverse=True) or [DEFAULT_OPSET]
 
 
 def _element_type_code(dtype: str | None) -> str:
-    """Return the ONNX constant of an element type, by default of float32.
+    """Return the ONNX constant for an element type, by default for float32.
 
     Raises `ShapeError` (usage) if ONNX does not have the type.
     """
@@ -495,7 +492,7 @@ def _element_type_code(dtype: str | None) -> str:
 
 
 def _format_declared_dims(shape: Sequence[Dim]) -> str:
-    """Format a shape for `make_tensor_value_info`.
+    """Format a shape for ONNX's function `make_tensor_value_info`.
 
     A dim that is an expression, such as `2*N`, becomes None.
     """
@@ -507,7 +504,7 @@ def _format_declared_dims(shape: Sequence[Dim]) -> str:
 
 
 class OpenVinoWriter(GraphWriter):
-    """A code writer that calls OpenVINO's Python operators."""
+    """A code writer for OpenVINO's Python operators."""
 
     name = "openvino"
     templates: ClassVar[Mapping[str, str]] = {
@@ -575,7 +572,7 @@ class OpenVinoWriter(GraphWriter):
     def emit_tile(self, call: code.EmittedCall) -> None:
         """Emit a Tile.
 
-        The Tile adds axes if there are more repeats than dims.
+        If there are more repeats than dims, the Tile adds axes.
         """
         self.add_call(TILE, repeats=self.vector_expression([*map(self.sizes.express_dim, call.repeats)]))
 
@@ -657,9 +654,10 @@ class TensorRTWriter(GraphWriter):
         self.emit_assignment("layer.get_output(0)")
 
     def dims_setting(self, name: str, index: int, dims: Shape) -> str:
-        """Return a setting of a layer, such as `reshape_dims = (2, 3)`.
+        """Return a setting that passes dims to a layer, such as `reshape_dims = (2, 3)`.
 
-        `name` is the property for constant dims. Dims that are computed at run time are input `index` of the layer.
+        Constant dims are assigned to the property `name`; dims that are computed at run time are input `index` of the
+        layer.
         """
         if not code.has_runtime_size(dims):
             return f"{name} = {_format_tuple(dims)}"
@@ -668,7 +666,7 @@ class TensorRTWriter(GraphWriter):
     def add_shuffle(self, calls: Iterable[code.EmittedCall]) -> None:
         """Emit one Shuffle that performs up to three calls.
 
-        The calls are a transpose, a reshape and a transpose, each of them optional.
+        The calls are at most a transpose, a reshape and a second transpose, in this order.
         """
         settings = list[str]()
         for call in calls:
@@ -728,7 +726,7 @@ class TensorRTWriter(GraphWriter):
     emit_split = emit_indexing
 
     def emit_combination_code(self, call: code.EmittedCall, arguments: ArgumentReader) -> None:
-        """Emit a concatenation, a matrix product or an Einsum layer."""
+        """Emit a concatenation layer, a matrix multiply layer or an Einsum layer."""
         self.lines.append(f"layer = network.{self.combination_expression(arguments)}")
         if call.trace.op == CONCAT.name:
             arguments.mark_read("axis")
@@ -758,7 +756,7 @@ def generate_tensorrt(answer: Trace | Chain) -> GeneratedCode:
     """
     network = TensorRTWriter(answer)
     check_rank(answer.input, DIALECTS["tensorrt"], "input")
-    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # the type has no effect on Shuffles
+    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # the result does not depend on the element type
     too_wide = any(len(stage.after or ()) > MAX_SHUFFLE_RANK for stage in answer.stages)
     fewest = (
         simplification.chain if too_wide or simplification.after.shuffles < simplification.before.shuffles else answer
@@ -786,11 +784,10 @@ def format_dims(dims: Iterable[Dim]) -> str:
 
 
 def batch_warnings(answer: Trace | Chain, *, declares_shape: bool = False) -> list[str]:
-    """Return a warning if the code is valid for one batch size only, else no warning.
+    """Return a warning if generated code is valid for one batch size only.
 
-    The batch is the first dim of the input. A warning is also returned if the output does not begin with the batch or,
-    with `declares_shape`, if the code declares an input shape with a fixed batch size. It contains the input with a
-    symbolic batch size.
+    The batch size is the first dim of the input. The warning contains an input with a symbolic batch size instead. If
+    `declares_shape` is True, a declared input shape with a fixed batch size is reported, too.
 
     >>> from shapecalc.core.requests import make_request
     >>> from shapecalc.core.resolve import resolve

@@ -1,6 +1,6 @@
 """Framework expressions for ops with several operands, such as `matmul`.
 
-One operand is the output of the preceding stages; the other operands are inputs `x1`, `x2`, ...
+One operand is the output of the preceding stages. The other operands are the inputs `x1`, `x2`, ...
 """
 
 from __future__ import annotations
@@ -77,35 +77,35 @@ OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
         EINSUM.name: "add_einsum([{all}], {pattern})",
     },
 }
-"""The expression templates by framework and op, for ops that a signature cannot express.
+"""The templates of expressions that a signature cannot describe, keyed by framework and op.
 
 The fields are keys of `FIELDS`. A template with `{other}` is applied once for each operand except `{x}`. After the
 first application, `{x}` is the result of the previous application.
 """
 OPS_WITH_SIGNATURES = {op.name: op for op in (MATMUL, LINEAR, CONCAT, STACK, EINSUM, PAD)}
-"""The ops that are formatted from a signature if they have no template, by name.
+"""The ops that are formatted from a signature if they have no template, keyed by name.
 
-If neither the template nor the signature reads an argument of a request, the request is refused, because the code
-would ignore the argument.
+If neither the template nor the signature reads an argument of a request, the request is refused, because the code would
+ignore the argument.
 """
 PAD_MODES: Mapping[str, Mapping[str, str]] = {
     "torch": {"edge": "replicate", "wrap": "circular"},
     "paddle": {"edge": "replicate", "wrap": "circular"},
     "tensorflow": {"reflect": "REFLECT", "symmetric": "SYMMETRIC"},
 }
-"""The name of each padding mode that differs from NumPy's name, by framework."""
-PADDING_STARTS = {"torch": "last", "paddle": "first"}
-"""Where the list of padding sizes starts: at the first or the last axis, by framework.
+"""The framework's name of each padding mode that NumPy names differently, keyed by framework."""
+FIRST_PADDED_AXIS = {"torch": "last", "paddle": "first"}
+"""The axis with which the list of padding sizes begins, keyed by framework.
 
-The other frameworks have one pair of sizes per axis.
+Other frameworks have one pair of sizes per axis instead.
 """
 PADDLE_LAYOUTS = {3: "NCL", 4: "NCHW", 5: "NCDHW"}
-"""Paddle's data format by rank."""
+"""Paddle's data format for each rank."""
 ONNX_OPERATORS = {op.name: op.operators["onnx"].name for op in (MATMUL, CONCAT, STACK, EINSUM)}
 ONNX_OPERATORS[LINEAR.name] = ONNX_OPERATORS[MATMUL.name]
-"""The ONNX operator of each op that is a single node with its operands as inputs."""
-TORCH_KINDS = {"max": "amax", "min": "amin"}
-"""PyTorch's method for each kind of reduction with a different name."""
+"""The ONNX operator of each op that is one node with its operands as inputs."""
+TORCH_REDUCTIONS = {"max": "amax", "min": "amin"}
+"""PyTorch's name of each reduction that has a different name in the request."""
 TORCH_FUNCTIONAL = "torch.nn.functional."
 ENDS = ("begin", "end")
 TORCH_DEFAULTS = {
@@ -114,17 +114,17 @@ TORCH_DEFAULTS = {
     for argument in signature.arguments
     if signature.path.startswith(TORCH_FUNCTIONAL) and argument.param != "stride"
 }
-"""The default arguments of PyTorch's functions, as (name, value) pairs.
+"""The (name, value) pairs of the default arguments of PyTorch's functions for windows.
 
 Calls omit an argument that equals its default. A stride is never omitted, because its default depends on the function.
 """
 
 
 def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]:
-    """Return the variables of a request's operands, in order.
+    """Return the variable of each operand of a request, in order.
 
-    `tensor` is the variable of the preceding output. The other operands are `x1`, `x2`, ..., numbered from
-    `first_number`.
+    `tensor` is the variable for the output of the preceding stages. The other operands are `x1`, `x2`, ..., numbered
+    from `first_number`.
     """
     operands = trace.request.arguments.get("operands")
     if operands is None:
@@ -135,7 +135,7 @@ def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]
 
 
 class OperandCall(Record):
-    """A pad, or an op with several operands, to be formatted as a call in a framework."""
+    """A pad, or an op with several operands, that is formatted as a framework call."""
 
     framework: str
     arguments: ArgumentReader
@@ -174,14 +174,14 @@ class OperandCall(Record):
         return None if mode == CONSTANT else f'"{PAD_MODES.get(self.framework, {}).get(mode, mode)}"'
 
     def read_fill_value(self) -> str | None:
-        """Return the fill value of a pad, or None for the default."""
+        """Return the value with which a pad fills, or None for the default."""
         fill = self.arguments.read("fill", 0)
         return str(fill) if fill else None
 
     def read_pad_value(self) -> str:
         """Return OpenVINO's expression for the fill value of a pad.
 
-        Its element type is that of the tensor.
+        The value is converted to the element type of the tensor.
         """
         fill = self.read_fill_value()
         return f", ops.convert_like(ops.constant({fill}), {self.tensor})" if fill else ""
@@ -189,18 +189,18 @@ class OperandCall(Record):
     def read_padding(self) -> str | list[int]:
         """Return the padding in the format of the framework.
 
-        The format is one pair per axis or, in the frameworks of `PADDING_STARTS`, one list of numbers for all axes. If
-        the framework can pad only the last axes in this mode, the list contains as many of them as the call requires,
-        starting with the last.
+        The format is one pair per axis or, for the frameworks in `FIRST_PADDED_AXIS`, one list for all axes. If the
+        framework can pad only trailing axes in this mode, the list begins with the last axis and is as short as
+        possible.
         """
         pairs, mode = self.read_pads(), self.trace.request.arguments.get("mode", CONSTANT)
-        if self.framework not in PADDING_STARTS:
+        if self.framework not in FIRST_PADDED_AXIS:
             return str(pairs)
         count: int | None = len(pairs)
         if PAD_SEMANTICS[self.framework].pads_trailing_dims_only(mode, pairs):
             first = next((axis for axis, ends in enumerate(pairs) if any(ends)), len(pairs) - 1)
             count = PAD_SEMANTICS[self.framework].min_trailing_dims(len(pairs), first)
-        elif PADDING_STARTS[self.framework] == "first":
+        elif FIRST_PADDED_AXIS[self.framework] == "first":
             pairs.reverse()
         return [number for ends in pairs[: -(count or 0) - 1 : -1] for number in ends]
 
@@ -218,7 +218,7 @@ class OperandCall(Record):
         return "".join([f", {name}={text}" for name, text in options.items() if text is not None])
 
     def read_concat_axis(self) -> int | None:
-        """Return the axis of the output along which operands are concatenated."""
+        """Return the output axis along which operands are concatenated."""
         self.arguments.mark_read("axis")
         moves = [stage.move for stage in self.trace.stages]
         return next((move.concat_axis for move in moves if isinstance(move, Combine)), None)
@@ -234,7 +234,7 @@ class OperandCall(Record):
         return len(self.trace.output or ()) == len(self.trace.input)
 
     def read_torch_axes(self) -> str:
-        """Return PyTorch's axis arguments of a reduction.
+        """Return the axes of a reduction as PyTorch's argument.
 
         Raises `ShapeError` (usage) if there are no axes.
         """
@@ -247,7 +247,7 @@ class OperandCall(Record):
 
 FIELDS: Mapping[str, Callable[[OperandCall], Any]] = {
     "kind": lambda call: call.arguments.read("kind", MEAN_KINDS[0]),
-    "torch_kind": lambda call: TORCH_KINDS.get(kind := call.arguments.read("kind", MEAN_KINDS[0]), kind),
+    "torch_kind": lambda call: TORCH_REDUCTIONS.get(kind := call.arguments.read("kind", MEAN_KINDS[0]), kind),
     "torch_axes": OperandCall.read_torch_axes,
     "reduced": lambda call: tuple(call.read_reduced_axes()),
     "reduced_list": OperandCall.read_reduced_axes,
@@ -273,7 +273,7 @@ FIELDS: Mapping[str, Callable[[OperandCall], Any]] = {
     "pad_value": OperandCall.read_pad_value,
     "pad_options": OperandCall.read_pad_options,
 }
-"""The functions that compute the fields of templates and the parameters of signatures from a call.
+"""The function that computes each field of a template, or parameter of a signature, from a call.
 
 The field `all` is the list of all operands in order, and `place` is the index of the tensor `x` in this list. A field
 with the value None is omitted from the code.
@@ -336,7 +336,7 @@ def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, f
 def _fill_template(template: str, call: OperandCall) -> str:
     """Fill a template with the fields of a call.
 
-    A template that contains `{other}` is applied to each of the other operands.
+    A template that contains `{other}` is applied once for each other operand.
     """
     tensor, fields = call.tensor, {*re.findall(r"\{(\w+)\}", template)}
     values = {name: FIELDS[name](call) for name in fields - {"x", "other"}}
@@ -355,7 +355,7 @@ def read_windows(arguments: ArgumentReader) -> list[Window]:
 def check_window_rules(arguments: ArgumentReader, target: str) -> None:
     """Raise `ShapeError` (usage) for window rules that neither PyTorch nor ONNX has.
 
-    Examples are a layout with channels last, windows that start in the padding, and the output sizes of ONNX Runtime.
+    Examples are channels in the last dim, windows that start in the padding, and the output sizes of ONNX Runtime.
     """
     trace, dialect = arguments.trace, DIALECTS[arguments.trace.dialect]
     semantics = WINDOW_SEMANTICS.for_dialect(dialect)
@@ -416,8 +416,8 @@ def _find_torch_function(
 ) -> str:
     """Return the qualified name of PyTorch's function for an op.
 
-    If `rank` is not 0, the function has `rank` spatial dims and the parameter `param`. `implied_options` are the
-    arguments of the op that are implied by the name.
+    If `rank` is not 0, the function has `rank` spatial dims and the parameter `param`. `implied_options` are arguments
+    of the op that the name of the function implies, such as the kind of a pool.
     """
     return next(
         signature.path
@@ -461,7 +461,7 @@ def _format_sizes(sizes: Sequence[object]) -> str:
 
 
 def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
-    """Format keyword arguments, without those that equal PyTorch's defaults."""
+    """Format keyword arguments, except those that equal PyTorch's defaults."""
     argument_texts = {
         name: value if isinstance(value, (str, int)) else _format_sizes(value) for name, value in arguments.items()
     }
@@ -469,7 +469,7 @@ def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
 
 
 WINDOW_WRITERS: Mapping[str, Callable[[OperandCall], str]] = {"torch": torch_window_call}
-"""The functions that return the call for a convolution, a pool or an upsampling, by framework."""
+"""The function that formats the call of a convolution, a pool or an upsampling, keyed by framework."""
 
 
 def _counts_padding(trace: Trace) -> bool:

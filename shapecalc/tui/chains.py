@@ -249,6 +249,8 @@ outputs.
 
 All heights are in lines.
 """
+MAX_EQUIV_WIDTH = 100
+"""The maximum width of `EquivDialog`, in cells."""
 
 
 class EquivDialog(Dialog[str]):
@@ -367,7 +369,7 @@ class EquivDialog(Dialog[str]):
         self.query_one("#verdict", Static).update(verdict_text(self.comparison))
         self.query_one("#line", Static).update(escape_unprintable(f"$ {equiv_command(self.comparison)}"))
         verdict_lines = self.query_one("#verdict").size.height or VERDICT_LINES
-        width = self.app.size.width * 24 // 25 - 4
+        width = min(self.app.size.width * 24 // 25, MAX_EQUIV_WIDTH) - 4
         room = max(1, self.app.size.height - BOX_LINES + 4 * self.has_class("-low") - verdict_lines)
         drawn = self._output_grids(width, room).plain
         set_widget_height(

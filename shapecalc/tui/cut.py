@@ -23,6 +23,9 @@ CUT_KEYS = (
     Key("escape", "escape", "closes", "dismiss(None)", "Close the tape", 5),
 )
 
+ROW_LABEL_WIDTH = 7
+"""The width of the label of a row, in cells."""
+
 
 class CutDialog(Dialog[Question | None]):
     """A tape of all elements. The arrow keys move the cuts, and 0 keeps them.
@@ -89,11 +92,31 @@ class CutDialog(Dialog[Question | None]):
         self.query_one("#keys", ClickableText).set_text(format_key_line(active, width, CUT_KEYS))
 
     def _tape_text(self, width: int, height: int) -> Text:
-        lines = draw_cut_tape(self.state, width)
-        free = height - len(lines) - 1
-        if self.state.shape is not None:
+        """Draw the rows of the tape, the map of the reshape, and the lengths that divide the tape, if they fit."""
+        state, lines = self.state, draw_cut_tape(self.state, width - ROW_LABEL_WIDTH)
+        if not state.kept:
+            lines = [Text(f"row {row}".ljust(ROW_LABEL_WIDTH), "dim") + line for row, line in enumerate(lines)]
+        divisors = self._divisors_line()
+        drawing = Text(end="")
+        if state.shape is not None:
+            free = height - len(lines) - 3
             drawing = explore_text.map_text(ExploreState(self._question()), width, max(4, free))
-            if drawing.plain.count("\n") + 1 <= free:
-                lines += [Text(end=""), drawing]
+            drawing = drawing if drawing.plain.count("\n") + 1 <= free else Text(end="")
+        used = drawing.plain.count("\n") + 2 if drawing else 0
+        if not state.kept and 2 * len(lines) + used + 1 <= height:  # enough lines to separate the rows
+            lines = [part for line in lines for part in (line, Text(end=""))][:-1]
+        lines += [Text(end=""), drawing] if drawing else []
+        if len(lines) + used < height - 1:
+            lines += [Text(end=""), divisors]
         more = [Text(UNICODE.ellipsis, "dim")] if len(lines) > height else []
         return stack_texts([*lines[: height - len(more)], *more])
+
+    def _divisors_line(self) -> Text:
+        """Return a line with the lengths that leave no elements; the current length is bold."""
+        piece = self.state.piece_length
+        line = Text("cuts that fit: every ", "dim")
+        for length in range(1, piece + 1):
+            if piece % length == 0:
+                is_current = length == self.state.length
+                line.append(f"{length} ", "bold reverse" if is_current else "default")
+        return line

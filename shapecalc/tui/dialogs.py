@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -81,6 +81,10 @@ EXTRA_KEYS = (
 """Keys of the main screen that are not in `widgets.KEYS`, with their effects."""
 
 
+MIN_TWO_COLUMNS = 110
+"""The minimum terminal width, in cells, for the keys and the symbols side by side."""
+
+
 class HelpDialog(Dialog[None]):
     """An explanation of a screen, its keys, and the symbols of the pictures."""
 
@@ -100,11 +104,13 @@ class HelpDialog(Dialog[None]):
         signs = Table.grid(padding=(0, 2))
         for sign, meaning in LEGEND:
             signs.add_row(Text(sign, "bold", no_wrap=True), meaning)
+        is_wide = self.app.size.width >= MIN_TWO_COLUMNS
         with VerticalScroll():
             yield Static(self.about, id="about", markup=False)
-            yield Static(keys, id="signs")
-            yield Static(signs, classes="words")
-        yield KeyHelp("PgDn shows the signs of the pictures, PgUp the keys, esc closes")
+            with (Horizontal if is_wide else Vertical)(classes="columns"):
+                yield Static(keys, id="signs")
+                yield Static(signs, classes="words")
+        yield KeyHelp("esc closes" if is_wide else "PgDn shows the signs of the pictures, PgUp the keys, esc closes")
 
 
 def widget_help(widget_id: str, op: str) -> str:

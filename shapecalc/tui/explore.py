@@ -196,6 +196,11 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """The cached tables of the focused panel, with their cache key and the height for which they were drawn."""
         self._code: tuple[Question | None, Sequence[side.CodeEntry]] = (None, ())
         """The question for which code was last generated, and the code."""
+        self._side_layout: tuple[int, int, tuple[tuple[str, int], ...]] = (0, 0, ())
+        """The heights of the area above the command line, of the panels below the answer, and of each of these panels
+        and of those in the column."""
+        self._question_lines = 1
+        """The height of the fields and their carets, in lines."""
         self._compare_timer: Timer | None = None
         self._shared_heights = SharedHeights()
         self._heights = PictureHeights(0, 0, is_beside=True)
@@ -226,7 +231,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def on_mount(self) -> None:
         """Focus the initial widget, and draw the screen."""
         for name in ("step", *SIDE_PANELS, *COLUMN_PANELS):
-            self.query_one(f"#{name}", Panel).can_focus = False
+            panel = self.query_one(f"#{name}", Panel)
+            panel.can_focus = False
+            panel.set_title("Signs" if name == "legend" else name.capitalize())
         self.query_one("#answer").border_title = "Answer"
         self.focus_initial_widget()
         if self.state.cursor is not None:
@@ -962,7 +969,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         state, height, accent = self.state, self.app.size.height, self._accent
         text_width = width - BORDER_LINES * self._is_wide  # the answer has a frame on a wide screen
         card = explore_text.reason_lines(state, text_width)
-        fixed = BORDER_LINES + self._question_height(self.app.size.width - 4) + 1
+        self._question_lines = self._question_height(self.app.size.width - 4)
+        fixed = BORDER_LINES + self._question_lines + 1
         fixed += len(self.query_one("#reason", widgets.ClickableText).text.plain.splitlines())
         answer_lines = explore_text.answer_lines(state, text_width, accent, omits_repetition=True)
         card_lines = explore_text.answer_lines(state, text_width, accent, card, omits_repetition=True)
@@ -1114,8 +1122,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """
         spare = plan.spare if plan.command and not is_hidden else 0
         reason, answer = (self.query_one(f"#{name}", widgets.ClickableText) for name in ("reason", "answer"))
-        widest = max(map(cell_len, answer.text.plain.split("\n")))
-        is_framed = spare >= BORDER_LINES and widest <= self._main_width - 2
+        is_framed = spare >= BORDER_LINES
+        if is_framed:
+            is_framed = max(map(cell_len, answer.text.plain.split("\n"))) <= self._main_width - BORDER_LINES
         answer.set_class(is_framed, "-framed")
         spare -= BORDER_LINES * is_framed
         has_gap = bool(spare and reason.text.plain)
@@ -1128,46 +1137,60 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
         Two panels share the lines below the answer if there are enough of them.
         """
-        state, height = self.state, self.app.size.height
-        has_code = state.is_offered("code") and (self._code[0] != state.question or bool(self._code[1]))
-        shown = zip(SIDE_PANELS, (bool(plan.compare), has_code, not self._is_wide), strict=True)
-        names, lines = [name for name, is_shown in shown if is_shown], plan.compare + spare
+        state, lines = self.state, plan.compare + spare
         if self._main_width < side.MIN_PAIR_WIDTH or lines < side.MIN_SIDE_LINES:
-            names, lines = names[: bool(plan.compare)], plan.compare
-        names, lines = ([], 0) if is_hidden or not names else (names[:2], lines)
-        body = height - 1 - BORDER_LINES - self._question_height(self.app.size.width - 4)
-        body -= 0 if is_hidden else plan.command
+            names, lines = SIDE_PANELS[: bool(plan.compare)], plan.compare
+        else:
+            has_code = state.is_offered("code") and (self._code[0] != state.question or bool(self._code[1]))
+            shown = zip(SIDE_PANELS, (bool(plan.compare), has_code, not self._is_wide), strict=True)
+            names = tuple([name for name, is_shown in shown if is_shown][:2])
+        names, lines = ((), 0) if is_hidden or not names else (names, lines)
+        body = self.app.size.height - 1 - BORDER_LINES - self._question_lines - (0 if is_hidden else plan.command)
         heights = dict.fromkeys(names, lines)
         if self._is_wide:
             stages = 0 if state.answer is None or state.is_learning else len(stage_layouts(state.answer))
             steps = min(MAX_STEPS_LINES, state.end_step + stages + 1 + BORDER_LINES) if stages else 0
             heights |= {"steps": steps, "legend": body - steps}
-        self.query_one("#body").set_class(self._is_wide, "-wide")
-        for name, own in (("body", body), ("main", body), ("side", lines), ("column", body * self._is_wide)):
-            set_widget_height(self.query_one(f"#{name}"), own)
-        for name in (*SIDE_PANELS, *COLUMN_PANELS):
-            self.query_one(f"#{name}", Panel).set_height(heights.get(name, 0))
+        layout = body, lines, tuple(heights.items())
+        if layout != self._side_layout:
+            self._side_layout = layout
+            self.query_one("#body").set_class(self._is_wide, "-wide")
+            for name, own in (("body", body), ("main", body), ("side", lines), ("column", body * self._is_wide)):
+                set_widget_height(self.query_one(f"#{name}"), own)
+            for name in (*SIDE_PANELS, *COLUMN_PANELS):
+                self.query_one(f"#{name}", Panel).set_height(heights.get(name, 0))
         return lines - plan.compare if lines else 0
 
     def _is_side_outdated(self) -> bool:
         """Return whether a visible side panel describes another question."""
-        question, kept = self.state.question, self._comparison
+        question, kept, names = self.state.question, self._comparison, dict(self._side_layout[2])
         return bool(
-            (self.query_one("#compare", Panel).display and (kept is None or kept[0] != question))
-            or (self.query_one("#code", Panel).display and self._code[0] != question)
+            (names.get("compare") and (kept is None or kept[0] != question))
+            or (names.get("code") and self._code[0] != question)
+            or (names.get("steps") and self._paused_question != question)
         )
 
     def _draw_side_panels(self) -> None:
         """Draw the visible panels below the answer and in the column."""
-        drawers: dict[str, widgets.TextRenderer] = {
-            "compare": self._comparison_text,
-            "code": partial(side.code_text, self._code[1]),
-            "steps": partial(side.steps_text, self.state.answer, self.state.current_step),
-        }
-        for name in (*SIDE_PANELS, *COLUMN_PANELS):
-            panel = self.query_one(f"#{name}", Panel)
-            if panel.display:
-                panel.set_renderer(drawers.get(name, side.signs_text))
+        for name, _ in self._side_layout[2]:
+            renderer = self._side_renderer(name)
+            if renderer is not None:
+                self.query_one(f"#{name}", Panel).set_renderer(renderer)
+
+    def _side_renderer(self, name: str) -> widgets.TextRenderer | None:
+        """Return the function that draws a panel below the answer or in the column, or None to keep the last drawing.
+
+        The steps are drawn when the user pauses, because they are many.
+        """
+        state = self.state
+        if name == "compare":
+            return self._comparison_text
+        if name == "code":
+            return partial(side.code_text, self._code[1])
+        if name == "steps":
+            is_typing = self._paused_question != state.question
+            return None if is_typing else partial(side.steps_text, state.answer, state.current_step)
+        return side.signs_text
 
     def _draw_titles(self) -> None:
         state = self.state
@@ -1177,8 +1200,6 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         keys = f"[{state.typed_index}_]" if state.typed_index else widgets.FOLLOW_KEYS
         title = explore_text.elements_title(state, has_tapes=self._has_tapes)
         self.query_one("#elements", Panel).set_title(title, keys)
-        for name in (*SIDE_PANELS, *COLUMN_PANELS):
-            self.query_one(f"#{name}", Panel).set_title("Signs" if name == "legend" else name.capitalize())
 
     def _elements_text(self, width: int, height: int) -> Text:
         """Draw the elements at every stage if their panel is focused.
@@ -1241,7 +1262,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if self._can_compare_dialects() and (self._comparison is None or self._comparison[0] != question):
             self._comparison = question, dialect_rows(question)
             self._compared_lines.clear()
-        if self.state.is_offered("code") and self.query_one("#code").display:
+        if self.state.is_offered("code") and "code" in dict(self._side_layout[2]):
             self._code = question, side.code_entries(self.state.result.answer)
         self.schedule_draw()
 

@@ -61,6 +61,7 @@ WRONG_REFUSAL_FEEDBACK, WRONG_VALIDITY_FEEDBACK = "no: it works", "no: it is ref
 MAX_ENTRY_LENGTH = 12
 """The maximum number of characters of an entry that the flow diagram displays."""
 WRONG_SYMBOL = UNICODE.fail
+COMPARISON_TITLE, READING_TITLE = "The answer beside yours", "Your reading beside the request"
 HIDDEN_ANSWER = "answer hidden"
 HIDDEN_ANSWER_WARNING = "this would show the answer, which is hidden: ^G reveals it"
 MIN_NAME_WIDTH = 8
@@ -213,7 +214,7 @@ def answer_lines(
             (WORKS_QUESTION, VALIDITY_HELP) if state.must_predict_validity else (_blank_question(state), BLANK_HELP)
         )
         return [line, *wrap_line(Text(question, "bold"), width), *wrap_line(Text(how), width)]
-    line, sentences = _format_spaced_answer(answer, accent) if card else line, _answer_sentences(state)
+    line, sentences = _format_spaced_answer(answer, accent) if card else line, _answer_sentences(state, width)
     repeats = not (state.is_learning or state.is_complete or has_own_picture(answer, state.current_step))
     if omits_repetition and repeats and len(stage_layouts(answer)) > 1:  # its dims are those of the stage
         return [line, *card]
@@ -245,11 +246,11 @@ def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str
     return clip_text(",".join(dims), width, UNICODE), accent
 
 
-def _answer_sentences(state: ExploreState) -> list[str]:
+def _answer_sentences(state: ExploreState, width: int = PICTURE_WIDTH) -> list[str]:
     """Return the sentence of the current step.
 
-    For a chain, it begins with the number of the stage. After the last step, the sentences are the conditions of the
-    answer.
+    For a chain, it begins with the number of the stage. If it does not fit `width` with the key that goes on, the key
+    is a sentence of its own. After the last step, the sentences are the conditions of the answer.
     """
     answer = state.answer
     if answer is None:
@@ -266,7 +267,8 @@ def _answer_sentences(state: ExploreState) -> list[str]:
         stage = f"stage {layout_index(all_layouts, state.current_step) + 1}: " if len(all_layouts) > 1 else ""
         sentence = stage + escape_unprintable(answer.steps[state.current_step].why)
     onward = CHOOSE_HINT if state.open_blanks else NEXT_HINT if state.is_learning else ""
-    return [f"{sentence}  {onward}".rstrip()]
+    joined = f"{sentence}  {onward}".rstrip()
+    return [joined] if len(joined) <= width else [*filter(None, (sentence, onward))]
 
 
 def reason_lines(state: ExploreState, width: int) -> list[Text]:
@@ -381,6 +383,8 @@ def step_panel_title(state: ExploreState) -> str:
     """Return the title of the step panel."""
     if state.must_predict_validity or state.answer is None:
         return "Request"
+    if title := _comparison_title(state):
+        return title
     if not state.is_complete:
         return step_title(state.answer, _step_to_draw(state))
     return reason_title(state.answer, most_informative_step(state.answer, PICTURE_WIDTH))
@@ -535,14 +539,18 @@ def _permutation_hint(state: ExploreState, layout: StageLayout, width: int) -> T
 
     The inverse is drawn if the user predicted the output of the inverse permutation.
     """
-    if state.mistake is not None:
-        dims = [cell.dim for cell in layout.cells_before]
-        inverse = [dims[layout.wires.index((axis,))] for axis in range(len(dims))]
-        if [*map(str, state.predictions.predicted_output)] == [*map(str, inverse)]:
-            return draw_inverse_reading(layout)
+    if state.mistake is not None and _reads_inverse(state, layout):
+        return draw_inverse_reading(layout)
     request = shape_text(layout.stage.requested)
     sentence = f"The first number of {request} is the dim that comes to place 0, the second that of place 1."
     return stack_texts(wrap_line(Text(sentence, "dim"), width))
+
+
+def _reads_inverse(state: ExploreState, layout: StageLayout) -> bool:
+    """Return whether the user predicted the output of the inverse permutation."""
+    dims = [cell.dim for cell in layout.cells_before]
+    inverse = [dims[layout.wires.index((axis,))] for axis in range(len(dims))]
+    return [*map(str, state.predictions.predicted_output)] == [*map(str, inverse)]
 
 
 def format_blanks(state: ExploreState) -> dict[Blank, str]:
@@ -607,6 +615,16 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
             helps if hint_count != TABLE_HINT_NUMBER or len(helps) + len(lines) <= height else [helps[0].rstrip(":")],
         )
     return stack_texts(lines) if lines else Text()
+
+
+def _comparison_title(state: ExploreState) -> str:
+    """Return the title of the step panel while it draws the user's mistake beside the answer, or ""."""
+    if not state.is_learning or state.mistake is None or state.answer is None:
+        return ""
+    if not state.is_answer_hidden and None not in state.predictions.predicted_output:
+        return COMPARISON_TITLE
+    layout = permutation_to_fill(state)
+    return READING_TITLE if layout is not None and _reads_inverse(state, layout) else ""
 
 
 def comparison_text(state: ExploreState, width: int, height: int) -> Text:

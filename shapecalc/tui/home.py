@@ -26,7 +26,7 @@ from shapecalc.diagnosis.report import diagnose
 from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line
 from shapecalc.render.hints import verdict_text
 from shapecalc.render.step import ARROW
-from shapecalc.render.styles import ERROR_COLOUR
+from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR
 from shapecalc.teaching.lessons import PATH_DONE_ID, load_lessons, load_path_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text
@@ -42,6 +42,7 @@ from shapecalc.tui.question import (
     rules_text,
     suggested_question,
 )
+from shapecalc.tui.side import COLUMN_WIDTH, signs_text, step_lines
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.widgets import (
     ClickableText,
@@ -77,10 +78,14 @@ MIN_BESIDE_WIDTH = 76
 """The minimum terminal width for two lists side by side, in cells."""
 LAST_PLACE = "#keys"
 """The widget below the last panel."""
+MIN_PAIR_WIDTH, MIN_ROW_WIDTH = 110, 160
+"""The minimum width, in cells, for the examples beside the first list, and beside both lists."""
 DIAGNOSIS_INDENT = 8
 """The indentation of continuation lines of a diagnosis, in cells."""
 HIGH_SCREEN_LINES = 36
 """The minimum screen height, in lines, for permanent examples and for the elements at every stage."""
+HIGH_PREVIEW_LINES = 18
+"""The minimum height of a picture, in lines, for the elements at every stage."""
 MAX_MAP_LINES = 12
 """The maximum height of a map, in lines."""
 
@@ -230,9 +235,10 @@ class HomeScreen(ScreenWithHelp[None]):
             yield HomeInput()
         yield ClickableText("read", "open_selected")
         with Container(id="lists"):
-            yield Panel("start")
-            yield Panel("recent")
-        yield Panel("examples")
+            with Container(id="entries"):
+                yield Panel("start")
+                yield Panel("recent")
+            yield Panel("examples")
         yield Panel("preview")
         yield ClickableText("keys")
 
@@ -413,17 +419,25 @@ class HomeScreen(ScreenWithHelp[None]):
         start, recent = self.start_entries(), self.recent_entries()
         is_beside = width >= MIN_BESIDE_WIDTH and bool(recent)
         has_examples = not self.typed_text or height >= HIGH_SCREEN_LINES
+        is_joined = width >= (MIN_ROW_WIDTH if recent else MIN_PAIR_WIDTH)
         examples = MIN_EXAMPLE_LINES if has_examples and free - MIN_EXAMPLE_LINES >= len(start) + 2 else 0
         self._place_preview()
-        free -= examples
+        free -= 0 if is_joined else examples
         both = max(len(start), len(recent)) if is_beside else len(start)
         start_lines = min(free, both + 2)
         recent_lines = start_lines if is_beside else min(max(0, free - start_lines), len(recent) + 2)
         recent_lines = recent_lines if recent and recent_lines > 2 else 0
         self._shown_count = min(len(recent), max(0, recent_lines - 2))
         self.index = min(self.index, len(start) + self._shown_count - 1)
-        self.query_one("#lists").set_class(is_beside, "-beside")
-        set_widget_height(self.query_one("#lists"), start_lines if is_beside else start_lines + recent_lines)
+        entries_lines = start_lines if is_beside else start_lines + recent_lines
+        if is_joined and examples:
+            start_lines += max(0, examples - entries_lines)
+            recent_lines = start_lines if is_beside and recent_lines else recent_lines
+            entries_lines = examples = max(examples, entries_lines)
+        container = self.query_one("#entries")
+        container.set_class(is_beside, "-beside")
+        self.query_one("#lists").set_class(is_joined, "-joined")
+        set_widget_height(container, entries_lines)
         for name, panel_lines, entries, first in (
             ("start", start_lines, start, 0),
             ("recent", recent_lines, recent[: self._shown_count], len(start)),
@@ -431,11 +445,13 @@ class HomeScreen(ScreenWithHelp[None]):
             panel = self.query_one(f"#{name}", Panel)
             panel.set_height(panel_lines)
             panel.set_renderer(partial(self._list_text, entries, first))
+        spare = self._draw_preview(free - entries_lines, [*start, *recent])
+        examples += spare * bool(examples)
+        set_widget_height(
+            self.query_one("#lists"), max(entries_lines, examples) if is_joined else entries_lines + examples
+        )
         self.query_one("#examples", Panel).set_height(examples)
         self.query_one("#examples", Panel).set_renderer(_examples_text)
-        self._draw_preview(
-            free - (start_lines if is_beside else start_lines + recent_lines), [*start, *recent], examples
-        )
         self.query_one("#keys", ClickableText).set_text(self._key_line(width - 2))
 
     def _place_preview(self) -> None:
@@ -445,11 +461,10 @@ class HomeScreen(ScreenWithHelp[None]):
             self._preview_place = place
             self.move_child(self.query_one("#preview"), before=self.query_one(place))
 
-    def _draw_preview(self, lines: int, entries: Sequence[HomeEntry], examples_lines: int) -> None:
-        """Draw a picture of the typed text or of the selected entry.
+    def _draw_preview(self, lines: int, entries: Sequence[HomeEntry]) -> int:
+        """Draw a picture of the typed text or of the selected entry, and return the number of lines that remain.
 
-        Nothing is drawn if `lines` is too small. `examples_lines` is the height of the examples, which use the
-        remaining lines if no picture is below them.
+        The picture uses all lines; nothing is drawn if they are too few.
         """
         panel, question = self.query_one("#preview", Panel), self.command.question if self.command else None
         if not self.typed_text or self.command is None:
@@ -463,20 +478,17 @@ class HomeScreen(ScreenWithHelp[None]):
         elif question is not None and resolve_question(question).answer is not None:
             example = "" if self.command else "for example: "
             panel.set_title(f"{example}{question_command(question, None).removeprefix('shapecalc ')}")
-            drawing = _picture_text(question, width, room)
+            drawing = _explain_picture(question, width, room)
         elif self.command is not None and self.command.kind == MESSAGE:
             panel.set_title("The message")
             drawing = _message_picture(self.command.content, width, room)
         else:
             drawing = Text(end="")
         height = drawing.plain.count("\n") + 1 + BORDER_LINES if drawing else 0
-        height = min(lines, height) if lines >= min(height, MIN_PANEL_LINES) else 0
-        is_last = bool(height) and self._preview_place == LAST_PLACE
-        panel.set_height(lines if is_last else height)  # the last panel fills the screen
-        examples = self.query_one("#examples", Panel)
-        if examples.display and not is_last:
-            examples.set_height(examples_lines + lines - height)
+        is_shown = bool(drawing) and lines >= min(height, MIN_PANEL_LINES)
+        panel.set_height(lines if is_shown else 0)
         panel.set_renderer(lambda _, __: drawing)
+        return 0 if is_shown else lines
 
     def _visible_recent_entries(self) -> list[HomeEntry]:
         """Return the recent questions that fit the screen."""
@@ -586,14 +598,58 @@ def _message_picture(message: str, width: int, height: int) -> Text:
     """
     report = diagnose(message)
     indent = " " * DIAGNOSIS_INDENT
-    said = (wrap(escape_unprintable(line), width, subsequent_indent=indent) for line in report.format_lines())
-    lines = [Text(part) for parts in said for part in parts]
+    lines = list[Text]()
+    for line in report.format_lines():
+        first, *others = wrap(escape_unprintable(line), width, subsequent_indent=indent) or [""]
+        lines.append(_style_diagnosis_line(first))
+        lines += map(Text, others)
     question = suggested_question(report)
     if question is not None:
-        drawing = explore_text.map_text(ExploreState(question), width, MAX_MAP_LINES)
-        if drawing and len(lines) + 2 + drawing.plain.count("\n") <= height:
-            return stack_texts([*lines, Text(end=""), drawing])
+        state = ExploreState(question)
+        for part in (explore_text.map_text(state, width, MAX_MAP_LINES), explore_text.uneven_rows_text(state, width)):
+            if part and len(lines) + 2 + part.plain.count("\n") <= height:
+                lines += [Text(end=""), *part.split("\n")]
     return stack_texts(lines)
+
+
+def _style_diagnosis_line(line: str) -> Text:
+    """Style the name of a problem, or the label at the start of a line.
+
+    >>> [span.style for span in _style_diagnosis_line("  do    print(x.shape)").spans]
+    ['bold']
+    """
+    text = Text(line)
+    if line and not line.startswith(" "):
+        text.stylize(BOLD_ERROR)
+    elif line[:DIAGNOSIS_INDENT].strip():
+        text.stylize("bold", 0, DIAGNOSIS_INDENT)
+    return text
+
+
+def _explain_picture(question: Question, width: int, height: int) -> Text:
+    """Draw the picture of a question, on a wide screen with the steps and the signs beside it."""
+    picture_width = width - COLUMN_WIDTH
+    if picture_width < MIN_PAIR_WIDTH:
+        return _picture_text(question, width, height)
+    left = [*_picture_text(question, picture_width, height).split("\n")]
+    answer, room = resolve_question(question).answer, COLUMN_WIDTH - 2
+    if answer is None:
+        return stack_texts(left)
+    steps = [line for block in step_lines(answer, len(answer.steps), room) for line in block]
+    right = [Text("steps", "bold"), *steps, Text(end=""), Text("signs", "bold")]
+    right = [*right, *signs_text(room, max(1, height - len(right))).split("\n")][:height]
+    rows = max(len(left), len(right))
+    left += [Text(end="")] * (rows - len(left))
+    lines = list[Text]()
+    for row, line in enumerate(left):
+        text = line.copy()
+        text.append(" " * (picture_width + 2 - len(line)))
+        lines.append(text.append_text(right[row]) if row < len(right) else text)
+    return stack_texts(lines)
+
+
+def _line_count(parts: Sequence[Text]) -> int:
+    return sum(part.plain.count("\n") + 1 for part in parts)
 
 
 def _picture_text(question: Question, width: int, height: int) -> Text:
@@ -601,12 +657,14 @@ def _picture_text(question: Question, width: int, height: int) -> Text:
 
     The elements are drawn before and after the last stage, and on a high screen at every stage.
     """
-    state, is_high = ExploreState(question), height > HIGH_SCREEN_LINES - MAX_MAP_LINES
-    drawing = explore_text.map_text(state, width, min(height, MAX_MAP_LINES + 8 * is_high))
-    free = height - drawing.plain.count("\n") - 2
-    tapes = explore_text.tapes_text(state, width, free if is_high else 0)
-    parts = [drawing, Text(end=""), tapes]
-    if not tapes or sum(part.plain.count("\n") + 1 for part in parts) > height:
+    state, is_high = ExploreState(question), height >= HIGH_PREVIEW_LINES
+    drawing = explore_text.map_text(state, width, min(height, MAX_MAP_LINES + 8 * (height >= HIGH_SCREEN_LINES)))
+    parts = [drawing, Text(end="")]
+    if height >= HIGH_SCREEN_LINES:
+        parts += [explore_text.step_text(state, width, MAX_MAP_LINES), Text(end="")]
+    tapes = explore_text.tapes_text(state, width, height - _line_count(parts) if is_high else 0)
+    parts.append(tapes)
+    if not tapes or _line_count(parts) > height:
         return drawing
     return stack_texts(parts)
 

@@ -6,6 +6,7 @@ a failing node, such as another reshape target.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -19,11 +20,11 @@ from textual.widgets import Input, Static
 
 from shapecalc.core.answers import Trace
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import escape_unprintable
+from shapecalc.core.text import escape_unprintable, format_count
 from shapecalc.models import report
-from shapecalc.models.verdicts import NodeFix
+from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
 from shapecalc.reasoning.answers import answer_request
-from shapecalc.render.canvas import UNICODE, clip_text, rows_around
+from shapecalc.render.canvas import UNICODE, clip_text, rows_around, stack_texts, wrap_line
 from shapecalc.render.flow import draw_flow
 from shapecalc.render.styles import BOLD_ERROR
 from shapecalc.tui.explore_text import wrap_lines
@@ -57,6 +58,18 @@ KEYS = (
     Key("", "^q", "quit", "app.quit", "", 6),
 )
 """The keys of the screen, for the key hints."""
+MAX_LIST_WIDTH = 48
+"""The maximum width of the list of nodes, in cells."""
+VERDICT_MEANINGS = {
+    BatchVerdict.SAFE: "it runs at every batch size, and the samples stay separate",
+    BatchVerdict.ONLY: "it runs only at the declared batch size",
+    BatchVerdict.SWALLOWS: "the batch becomes part of another axis, without an error",
+    BatchVerdict.SCRAMBLES: "no axis separates the samples, and there is no error",
+    BatchVerdict.FAILS: "it fails even at the declared batch size",
+    BatchVerdict.SOMETIMES: "it fails at some batch sizes",
+    BatchVerdict.RANK_VARIES: "the rank of its output depends on the batch size",
+}
+"""The verdicts on nodes, in words."""
 MIN_FIX_PICTURE_LINES = 30
 """The minimum height, in lines, for a picture of the fixed node below the picture of the node."""
 MIN_SHAPE_WIDTH = 36
@@ -187,7 +200,9 @@ class ModelScreen(ScreenWithHelp[None]):
         yield SizeNotice(id="enlarge")
         with Vertical(id="all"):
             with Horizontal(id="model"):
-                yield Panel("nodes")
+                with Vertical(id="list"):
+                    yield Panel("nodes")
+                    yield Panel("verdicts")
                 with Vertical(id="selected"):
                     yield Panel("node")
                     yield Panel("fixes")
@@ -207,7 +222,8 @@ class ModelScreen(ScreenWithHelp[None]):
 
     def on_mount(self) -> None:
         """Focus the list."""
-        for name in ("node", "fixes"):
+        self.query_one("#verdicts", Panel).set_title("Verdicts")
+        for name in ("verdicts", "node", "fixes"):
             self.query_one(f"#{name}", Panel).can_focus = False
         self.action_close_field()
 
@@ -228,6 +244,11 @@ class ModelScreen(ScreenWithHelp[None]):
         list_panel, node_panel, fix_panel = (self.query_one(f"#{name}", Panel) for name in ("nodes", "node", "fixes"))
         list_panel.set_title(list_title(nodes))
         list_panel.set_renderer(partial(node_list_text, nodes))
+        verdicts = self.query_one("#verdicts", Panel)
+        room = lines - 1 - len(nodes.visible_nodes) - 2 * BORDER_LINES
+        legend = verdict_lines(nodes, max(8, min(MAX_LIST_WIDTH, 2 * width // 5) - 4))
+        verdicts.set_height(len(legend) + BORDER_LINES if len(legend) <= room else 0)
+        verdicts.set_renderer(lambda _, __: stack_texts(legend))
         fixes = judged.fixes if judged else ()
         draws_fix = bool(fixes) and lines >= MIN_FIX_PICTURE_LINES
         node_panel.set_title(node_title(nodes, width // 2))
@@ -314,6 +335,17 @@ def node_title(nodes: NodeListState, width: int) -> str:
     verdict = report.format_verdict(judged, nodes.report)
     name = _truncate_start(escape_unprintable(report.node_name(judged.node)), max(8, width - len(verdict) - 10))
     return f"{name} · {verdict}"
+
+
+def verdict_lines(nodes: NodeListState, width: int) -> list[Text]:
+    """Return the number of nodes with each verdict, and the meanings of the verdicts."""
+    counts = Counter(judged.verdict for judged in nodes.report.nodes)
+    lines = list[Text]()
+    for verdict in (verdict for verdict in VERDICT_MEANINGS if counts[verdict]):
+        style = BOLD_ERROR if verdict in FAILING_VERDICTS else "bold"
+        lines.append(Text.assemble((f"{verdict.value}", style), f"  {format_count(counts[verdict], 'node', 'nodes')}"))
+        lines += wrap_line(Text(VERDICT_MEANINGS[verdict], "dim"), width)
+    return lines
 
 
 def node_list_text(nodes: NodeListState, width: int, height: int) -> Text:

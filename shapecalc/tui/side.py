@@ -7,6 +7,7 @@ steps and the signs have a column of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rich.text import Text
 
@@ -134,6 +135,7 @@ def steps_text(answer: Trace | Chain | None, current: int, width: int, height: i
     return stack_texts([lines[row] for row in rows]) if lines else Text(end="")
 
 
+@lru_cache(maxsize=8)
 def signs_text(width: int, height: int) -> Text:
     """Format the legend of the pictures in as many columns as it needs, or as many signs as fit.
 

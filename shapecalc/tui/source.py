@@ -45,6 +45,7 @@ from shapecalc.tui.panels import (
 )
 from shapecalc.tui.question import CHAIN, FILES_DISABLED_MESSAGE, Question, can_open_files, question_from_words
 from shapecalc.tui.state import ExploreState
+from shapecalc.tui.themes import COLOURLESS_THEME
 
 MISSING_INPUT = re.compile(r"'(.+)': the shape of this tensor is not known")
 """The message of the code reader with the name of a tensor whose shape is missing."""
@@ -237,6 +238,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         """Focus the first input without a shape, and draw the screen."""
         for panel in self.query(Panel):
             panel.can_focus = False
+        self.query_one("#answer").border_title = "Answer"
         empty = [field for field in self.query(widgets.Field) if not field.value]
         self.set_focus(empty[0] if empty else None)
         self.draw()
@@ -352,9 +354,13 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         is_beside = width >= MIN_BESIDE_WIDTH and lines < len(state.rows) + BORDER_LINES + MAX_PICTURE_LINES
         if is_beside:
             lines = min(lines, max(len(state.rows) + BORDER_LINES, MIN_BESIDE_LINES))
-        elif lines > len(state.rows) + BORDER_LINES + MAX_PICTURE_LINES:
-            lines = len(state.rows) + BORDER_LINES + MAX_PICTURE_LINES
-        picture = 0 if is_beside else min(MAX_PICTURE_LINES, max(0, lines - len(state.rows) - BORDER_LINES, lines // 2))
+        spare = lines - len(state.rows) - BORDER_LINES
+        is_framed = not is_beside and spare > MAX_PICTURE_LINES
+        lines -= BORDER_LINES * is_framed
+        answer = self.query_one("#answer", widgets.ClickableText)
+        answer.set_class(is_framed, "-framed")
+        picture = min(MAX_PICTURE_LINES, max(0, spare, lines // 2))
+        picture = 0 if is_beside else spare - BORDER_LINES if is_framed else picture
         picture = picture if picture >= MIN_PANEL_LINES else 0
         middle = self.query_one("#middle")
         middle.set_class(is_beside, "-beside")
@@ -365,7 +371,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         self.query_one("#map", Panel).set_title(self._line_title())
         self.query_one("#source", Panel).set_renderer(self._source_text)
         self.query_one("#map", Panel).set_renderer(self._picture_text)
-        self.query_one("#answer", widgets.ClickableText).set_text(self._answer_text(width - 2))
+        answer.set_text(self._answer_text(width - 2 - BORDER_LINES * is_framed))
         taken = ("e", "q", "question_mark", "enter") if self.is_typing else ()
         keys = self.with_user_keys(tuple(key for key in SOURCE_KEYS if key.name not in taken))
         active = frozenset(key.action for key in keys)
@@ -382,6 +388,14 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         lines = wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(problem.message)}{line}", style), width)
         hint = "" if missing else escape_unprintable(problem.hint)
         return stack_texts([*lines, *(wrap_line(Text(f"  {hint}"), width) if hint else [])])
+
+    @property
+    def _selection_style(self) -> Style:
+        """The style of the selected line, or reverse video in a theme without colours."""
+        colours = self.app.theme_variables
+        if "primary" not in colours or self.app.theme == COLOURLESS_THEME:
+            return Style(reverse=True)
+        return Style.parse(f"bold {colours['background']} on {colours['primary']}")
 
     def _line_title(self) -> str:
         line = self.state.selected_line
@@ -414,7 +428,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
             value = clip_text(line.format_values(), value_width, UNICODE) if line else ""
             text.append(f"  {value.ljust(value_width)}", "bold")
             if is_selected:
-                text.stylize(Style(reverse=True))
+                text.stylize(self._selection_style)
             if line is not None:
                 text.stylize(Style(meta={"step": index}))
             texts.append(text)
@@ -431,9 +445,11 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         ]
         lines = wrap_lines(sentences, width)
         drawing = explore_text.map_text(state, width, height)
-        if drawing.plain.count("\n") + 2 + len(lines) <= height:
-            return stack_texts([drawing, Text(end=""), *lines])
-        return drawing
+        free = height - drawing.plain.count("\n") - 2
+        step = explore_text.step_text(state, width, free) if free >= MAX_PICTURE_LINES // 2 else Text(end="")
+        if step and step.plain.count("\n") < free:
+            return stack_texts([drawing, Text(end=""), step])
+        return stack_texts([drawing, Text(end=""), *lines]) if len(lines) <= free else drawing
 
     def _answer_text(self, width: int) -> Text:
         """Return the line with the input and the output of the code."""

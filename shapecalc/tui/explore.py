@@ -448,7 +448,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _handle_map_key(self, event: events.Key) -> bool:
         """Handle a key press in the map; return whether the key has an effect."""
         state = self.state
-        if event.key in ARROW_MOVES:
+        if event.key in ("left", "right", "enter") and self._is_map_complete:
+            self.action_leave_field()
+            state.advance(-1 if event.key == "left" else 1)
+        elif event.key in ARROW_MOVES:
             state.highlight_neighbor(event.key)
         elif event.key == "enter":
             state.submit_prediction()
@@ -457,6 +460,12 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         else:
             return False
         return True
+
+    @property
+    def _is_map_complete(self) -> bool:
+        """Whether the user has predicted every dim, so that the map needs no keys of its own."""
+        state = self.state
+        return state.is_learning and not (self.is_typing or state.open_blanks)
 
     def _handle_unfocused_key(self, event: events.Key) -> bool:
         """Handle a key press while no widget has the focus.
@@ -732,7 +741,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._lesson_id, self._source = "", None
         self.close_screens_above()
         await self.open_question(question)
-        self.state.go_to_step(0)
+        if self.state.result.problem is None or self.state.is_learning:  # a refusal is shown at once
+            self.state.go_to_step(0)
         empty = [field for field in self.query(widgets.Field) if not field.value]
         if empty and (question.is_chain or self.state.result.answer is None):
             self.set_focus(empty[0])
@@ -949,6 +959,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
                 *((widgets.YES_NO_KEY,) if state.must_predict_validity else widgets.HINT_KEYS),
                 *widgets.LEARNING_KEYS,
             )
+        elif focused == "map" and self._is_map_complete:
+            keys = (widgets.STEP_KEY, *widgets.PANEL_KEYS)
         elif focused is not None:
             mistake = (widgets.MISTAKE_KEY,) if focused == "elements" and state.same_shape_mistake else ()
             keys = ((widgets.FOLLOW_KEY if focused == "elements" else widgets.DIM_KEY), *mistake, *widgets.PANEL_KEYS)
@@ -990,7 +1002,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         draw_map, draw_step = partial(explore_text.map_text, state), partial(explore_text.step_text, state)
         room = lines - BORDER_LINES
         self.query_one("#map", Panel).set_drawing(draw_map, room if self._heights.map <= plan.map else 0)
-        extend = None if self._is_wide or state.is_learning else partial(explore_text.add_step_list, state)
+        extend = partial(explore_text.add_step_list, state) if state.is_learning or not self._is_wide else None
         self.query_one("#step", Panel).set_drawing(draw_step, room if self._heights.step <= plan.step else 0, extend)
         self.query_one("#elements", Panel).set_renderer(self._elements_text)
 

@@ -416,6 +416,10 @@ def add_step_list(state: ExploreState, drawing: Text, width: int, height: int) -
     The list replaces a drawing that consists of the reasons of the steps.
     """
     answer, free = state.visible_answer, height - drawing.plain.count("\n") - 2
+    if state.is_learning:  # only the names of steps that are to be predicted
+        step = _step_to_draw(state)
+        asks = answer is not None and not drawing.plain.strip() and not state.must_predict_validity
+        return steps_text(answer, step, width, height, hides_current=True) if asks else drawing
     if answer is None or state.is_complete or free < MIN_LISTED_STEPS or state.result.problem is not None:
         return drawing
     if not has_own_picture(answer, state.current_step):

@@ -5,6 +5,7 @@ The screen has an input for everything that shapecalc accepts, and lists of less
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from textwrap import wrap
@@ -78,6 +79,8 @@ MIN_BESIDE_WIDTH = 76
 """The minimum terminal width for two lists side by side, in cells."""
 LAST_PLACE = "#keys"
 """The widget below the last panel."""
+SOURCE_FILE = re.compile(r"\.py(::\w+)?$")
+"""The end of the name of a source file."""
 MIN_PAIR_WIDTH, MIN_ROW_WIDTH = 110, 160
 """The minimum width, in cells, for the examples beside the first list, and beside both lists."""
 DIAGNOSIS_INDENT = 8
@@ -549,7 +552,8 @@ class HomeScreen(ScreenWithHelp[None]):
             return [Text(clip_text(escape_unprintable(said), width, UNICODE))]
         if command.question is None:
             count = format_count(command.content.count("\n") + 1, "line", "lines")
-            return [Text(f"code of {count}: enter shows the shape of each")]
+            is_file = "\n" not in command.content and SOURCE_FILE.search(command.content)
+            return [Text(f"{'a source file' if is_file else f'code of {count}'}: enter shows the shapes of each line")]
         if self.explore.is_learning:
             return [Text(LEARN_NOTE, "bold")]
         if command.question.second_chain:

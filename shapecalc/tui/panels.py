@@ -273,8 +273,8 @@ def _make_placement(widget: Widget, region: Region) -> WidgetPlacement:
 
 
 def required_width(field: Widget) -> int:
-    """Return the width that a field requires for its text and the cursor."""
-    text = getattr(field, "value", "")
+    """Return the width that a field requires for its text or its placeholder, and the cursor."""
+    text = getattr(field, "value", "") or getattr(field, "placeholder", "")
     return max(MIN_FIELD_WIDTH, FIELD_STEP * -(-(len(text) + 2) // FIELD_STEP))
 
 

@@ -87,11 +87,12 @@ def code_text(entries: Sequence[CodeEntry], width: int, height: int) -> Text:
     return stack_texts(lines) if lines else Text(end="")
 
 
-def step_lines(answer: Trace | Chain, current: int, width: int) -> list[list[Text]]:
+def step_lines(answer: Trace | Chain, current: int, width: int, *, hides_current: bool = False) -> list[list[Text]]:
     r"""Return the lines of each step: its reason if it is done, otherwise its name.
 
-    The step `current` is bold. The first step of each of several stages is preceded by the name of the stage. The style
-    of a step contains its index as the metadata `step`.
+    The step `current` is bold; with `hides_current`, its reason and the shapes after the stages are omitted. The first
+    step of each of several stages is preceded by the name of the stage. The style of a step contains its index as the
+    metadata `step`.
 
     >>> import shapecalc as sc
     >>> for lines in step_lines(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)), 2, 60)[1:4]:
@@ -107,14 +108,15 @@ def step_lines(answer: Trace | Chain, current: int, width: int) -> list[list[Tex
         for index in layout.step_range:
             step, is_later = answer.steps[index], index > current
             mark = UNICODE.pointer if index == current else LATER_SYMBOL if is_later else DONE_SYMBOL
-            text = step_title(answer, index).partition(" · ")[2] if is_later else step.why
+            is_hidden = is_later or (hides_current and index == current)
+            text = step_title(answer, index).partition(" · ")[2] if is_hidden else step.why
             style = make_style("", bold=index == current, dim=index != current, meta_item=("step", index))
             head, room = f"{mark} {index + 1:{number_width}}  ", max(1, width - number_width - 4)
             first, *others = wrap_line(Text(escape_unprintable(text)), room)
             lines = [Text.assemble((f"{head}{first}", style))]
             lines += [Text.assemble((f"{' ' * len(head)}{line}", style)) for line in others]
             if len(all_layouts) > 1 and index == layout.step_range.start:
-                after = layout.stage.after
+                after = None if hides_current else layout.stage.after
                 shape = "" if after is None else f" {UNICODE.maps_to} {escape_unprintable(shape_text(after))}"
                 lines.insert(0, clip_line(Text(f"{layout.name}{shape}", "bold"), width, UNICODE))
             blocks.append(lines)
@@ -124,11 +126,13 @@ def step_lines(answer: Trace | Chain, current: int, width: int) -> list[list[Tex
     return blocks
 
 
-def steps_text(answer: Trace | Chain | None, current: int, width: int, height: int) -> Text:
+def steps_text(
+    answer: Trace | Chain | None, current: int, width: int, height: int, *, hides_current: bool = False
+) -> Text:
     """Format the steps of an answer, or those around the current step that fit."""
     if answer is None:
         return Text(end="")
-    blocks = step_lines(answer, current, width)
+    blocks = step_lines(answer, current, width, hides_current=hides_current)
     lines = [line for block in blocks for line in block]
     focus = sum(map(len, blocks[: current + 1])) - 1
     rows = rows_around(min(focus, len(lines) - 1), len(lines), height)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -456,6 +457,15 @@ class TextField(Input):
         elif is_code(event.text):
             event.prevent_default().stop()
             self.post_message(self.CodePasted(event.text))
+
+    def render_line(self, y: int) -> Strip:
+        """Render the text; an ellipsis marks text that does not fit a field without the focus."""
+        line, width = super().render_line(y), self.content_size.width
+        if self.has_focus or cell_len(self.value) - self.scroll_offset.x <= width:
+            return line
+        last = [*line.crop(width - 1, width)]
+        dots = Segment(UNICODE.ellipsis, last[0].style if last else None)
+        return Strip.join([line.crop(0, width - 1), Strip([dots]), line.crop(width)])
 
     def on_focus(self) -> None:
         """Scroll to the cursor.

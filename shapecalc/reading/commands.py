@@ -750,7 +750,9 @@ def chain_text(answer: Trace | Chain) -> str:
 
 
 def stage_line(request: Request) -> str:
-    """Format a request as a stage of a chain. The input is omitted.
+    """Format a request as a stage of a chain.
+
+    The input is omitted.
 
     >>> import shapecalc as sc
     >>> stage_line(sc.reshape((2, 3), (0, -1)).request)

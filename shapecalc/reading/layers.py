@@ -67,7 +67,10 @@ class Layer(Record):
 
 
 def _window_options(arguments: LayerArguments) -> dict[str, object]:
-    """Return the window options of an op. The arguments have the same names."""
+    """Return the window options of an op.
+
+    The arguments have the same names.
+    """
     return {
         name: arguments.get(name) for name in ("stride", "padding", "dilation", "groups", "output_padding", "layout")
     }

@@ -49,12 +49,12 @@ def interpret_code(
     """Return the chain that code applies to the first of its input tensors.
 
     `inputs` maps the names of tensors to shapes; an empty name denotes the first tensor in the code. By default, the
-    inputs are those that the code declares. `sizes` maps names and unknown expressions, such as conditions, to their
-    values. `strides` maps the names of tensors that are not row-major to their strides. The interpreted statements are
-    appended to `records`, even if the code is refused. `entry` is the name of the function, class or method to
-    interpret, such as `Net.forward`; by default it is the last one. `path` is the file of the code: names that it
-    imports from its own package are read in their files. Calls whose results are not known are appended to
-    `unknown_calls`. Raises `ShapeError` (usage) with a span for code that is not supported.
+    code declares the inputs. `sizes` maps names and unknown expressions, such as conditions, to their values. `strides`
+    maps the names of tensors that are not row-major to their strides. The interpreted statements are appended to
+    `records`, even if the code is refused. `entry` is the name of the function, class or method to interpret, such as
+    `Net.forward`; by default it is the last one. `path` is the file of the code: names that it imports from its own
+    package are read in their files. Calls with unknown results are appended to `unknown_calls`. Raises `ShapeError`
+    (usage) with a span for code that is not supported.
 
     >>> from shapecalc.core.text import escape_unprintable, parse_dims, truncate
     >>> interpret_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
@@ -117,13 +117,13 @@ def _interpret(
 
 
 def find_declared_inputs(text: str, tree: ast.Module, entry: str) -> dict[str, Shape]:
-    """Return the declared shapes of the inputs of the interpreted function."""
+    """Return the shapes that code declares for the inputs of its interpreted function."""
     selected, _ = select_entry(tree.body, entry)
     return declared_inputs(text, selected) if selected else {}
 
 
 def name_unnamed_input(shapes: Mapping[str, Shape], name: str) -> dict[str, Shape]:
-    """Replace the empty name in `--input`, if there is one, with `name`."""
+    """Replace the empty input name, if there is one, with `name`."""
     return {input_name or name: dims for input_name, dims in shapes.items()}
 
 

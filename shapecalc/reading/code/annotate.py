@@ -66,7 +66,7 @@ def _strip_shapes(comment: str, names: Collection[str]) -> str:
 
 
 def _is_annotation(comment: str, names: Collection[str]) -> bool:
-    """Return whether `annotate` wrote a comment.
+    """Return whether a comment was written by `annotate`.
 
     `names` are the names that the line binds.
     """
@@ -75,8 +75,8 @@ def _is_annotation(comment: str, names: Collection[str]) -> bool:
 
 
 def _comment_starts(text: str) -> dict[int, int]:
-    """Return the column of the comment of each line with a comment."""
-    import tokenize  # the import costs 1 of the 70 ms of `code`, which prints no source by default
+    """Return the start column of each comment, keyed by line number."""
+    import tokenize  # imported here, because it takes 1 of the 70 ms of `code`, which prints no source by default
 
     starts = {}
     with suppress(tokenize.TokenError, SyntaxError):

@@ -1,4 +1,4 @@
-"""Calls, and the conversion of their arguments."""
+"""Represent calls, and convert their arguments."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from shapecalc.reading.code.values import (
 
 
 class Call(Record):
-    """A function call with its arguments, except for the tensor."""
+    """A call of a function, method or layer, without its tensor argument."""
 
     name: str
-    """The name of the function, method or layer."""
+    """The name of the called function, method or layer."""
     positional: tuple[CodeValue, ...]
     keywords: Mapping[str, CodeValue]
     error: ErrorFactory
@@ -50,7 +50,7 @@ class Call(Record):
         return arguments
 
     def bind_params(self, op: Op, dialect: str, *params: str) -> list[CodeValue]:
-        """Bind the arguments of the call to the op parameters `params`, in order.
+        """Return the arguments for the op parameters `params`, in order.
 
         A keyword argument may have any name that a framework uses for the parameter.
         """
@@ -61,7 +61,7 @@ class Call(Record):
         """Return the items of a sequence argument.
 
         For example, the items are `(2, 3)` in `reshape(2, 3)`. The call passes the sequence as a tuple, as a keyword
-        argument called one of `names`, or as separate positional arguments. Raises `ShapeError` (usage) for any other
+        argument with a name in `names`, or as separate positional arguments. Raises `ShapeError` (usage) for any other
         keyword.
         """
         keyword_values = [value for name, value in self.keywords.items() if name in names]
@@ -106,8 +106,8 @@ class Call(Record):
     def to_dim(self, value: CodeValue) -> Dim:
         """Convert a value to a size.
 
-        A number that depends on the elements of a tensor becomes a new name. Raises `ShapeError` (usage) for any other
-        value.
+        A number that depends on the elements of a tensor becomes a new symbolic size. Raises `ShapeError` (usage) for
+        any other value.
         """
         value = unwrap_size(value)
         is_unknown = isinstance(value, float) and isnan(value)
@@ -122,8 +122,8 @@ class Call(Record):
     def to_axis(self, tensor: TracedTensor, value: CodeValue, default: int | None = None) -> int:
         """Convert a value to a non-negative axis of a tensor.
 
-        Raises `CheckRefused` (axis-out-of-range) if the axis does not exist, and `ShapeError` (usage) for an axis of
-        a scalar, which some functions accept.
+        Raises `CheckRefused` (axis-out-of-range) if the axis does not exist, and `ShapeError` (usage) for a scalar,
+        because only some functions accept an axis of a scalar.
         """
         axis, rank = self.to_integer(value, default), tensor.rank
         if rank == 0 and axis in (0, -1):
@@ -133,7 +133,10 @@ class Call(Record):
         return axis % rank
 
     def to_reduced_axis(self, tensor: TracedTensor, value: CodeValue) -> int:
-        """Convert a value to a non-negative axis; a scalar has the axes 0 and -1."""
+        """Convert a value to the non-negative axis of a reduction.
+
+        A scalar has the axes 0 and -1.
+        """
         axis = self.to_integer(value)
         if tensor.rank == 0:
             if axis not in (0, -1):
@@ -142,5 +145,5 @@ class Call(Record):
         return self.to_axis(tensor, axis)
 
     def refusal(self, message: str, rule: Rule = LAYER_MISMATCH) -> CheckRefused:
-        """Return the exception that refuses the call, by default for mismatched sizes."""
+        """Return the exception for a call that violates `rule`."""
         return CheckRefused(self.error(f"{self.name}: {message}"), rule)

@@ -1,4 +1,4 @@
-"""Operators and index expressions on sizes, tuples and tensors."""
+"""Evaluate operators and index expressions on sizes, tuples and tensors."""
 
 from __future__ import annotations
 
@@ -44,17 +44,18 @@ OPERATOR_SYMBOLS = {
     "Pow": "**",
     "MatMult": "@",
 }
-"""The symbol of each operator, by the name of its `ast` class."""
+"""The symbol of each operator, keyed by the name of its `ast` class."""
 INTEGER_OPERATORS = {"+": operator.add, "-": operator.sub, "//": operator.floordiv, "%": operator.mod}
 """The operators that have integer results for integers."""
 NUMBER_OPERATORS = {**INTEGER_OPERATORS, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
-"""The operators on numbers, which need not be integers."""
+"""The operators on numbers that may be non-integral."""
 
 
 def apply_unary_operator(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeValue:
     """Apply `-`, `+` or `~` to a value.
 
-    Raises `ShapeError` (usage) if the operator is not defined for the value: `-` is not defined for a named size.
+    Raises `ShapeError` (usage) if the operator is not defined for the value. For example, `-` is not defined for a
+    symbolic size.
     """
     if isinstance(op, ast.UAdd) and is_number(value):
         return value
@@ -76,7 +77,7 @@ def apply_binary_operator(
 ) -> CodeValue:
     """Apply a binary operator to numbers, sizes, tuples or strings.
 
-    A sum of named sizes is a named result of `program`. Raises `ShapeError` (usage) for a sum without a program, a
+    `program` gives a sum of symbolic sizes a new name. Raises `ShapeError` (usage) for such a sum without a program, a
     division by 0, a result that is too large, or other operands.
     """
     if isinstance(left, tuple | str) or isinstance(right, tuple | str):
@@ -101,7 +102,7 @@ def apply_binary_operator(
 def _apply_sequence_operator(left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory) -> CodeValue:
     """Concatenate or repeat tuples or strings.
 
-    String formatting with `%` returns nan.
+    String formatting with `%` returns nan, because its result is unknown.
     """
     if isinstance(left, tuple) and isinstance(right, tuple) and symbol == "+":
         return _check_length(left + right, error)
@@ -124,7 +125,7 @@ def _check_length(items: tuple[CodeValue, ...], error: ErrorFactory) -> tuple[Co
 
 
 def _apply_number_operator(left: Dim | float, symbol: str, right: Dim | float, error: ErrorFactory) -> int | float:
-    """Apply an operator to numbers that are not both integers.
+    """Apply an operator to two numbers, at least one of which is not an integer.
 
     Returns nan for symbolic sizes and on overflow.
     """
@@ -216,7 +217,7 @@ def _get_dict_item(value: CodeDict, key: CodeValue, error: ErrorFactory) -> Code
 
 
 def part_of_complex(tensor: TracedTensor) -> TracedTensor:
-    """Return the real or imaginary part of a tensor, as a view of the tensor."""
+    """Return a view of the real or imaginary part of a tensor."""
     kinds = "".join(dict.fromkeys(tensor.kinds.replace("c", "f")))
     return replace(
         tensor.apply_shape_preserving(ELEMENTWISE), kinds=kinds, strides=None if "c" in tensor.kinds else tensor.strides
@@ -232,7 +233,7 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TracedTensor], CodeValue]] = {
     "data": lambda tensor: tensor,
     **dict.fromkeys(("real", "imag"), part_of_complex),
 }
-"""Functions that evaluate the attributes of a tensor, by attribute name."""
+"""Functions that evaluate the attributes of a tensor, keyed by attribute name."""
 
 
 def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> TracedTensor:
@@ -269,7 +270,7 @@ def _slice_ends(part: slice) -> tuple[CodeValue, ...]:
 
 
 def _depends_on_elements(value: CodeValue) -> bool:
-    """Return whether a number is unknown because it depends on tensor elements."""
+    """Return whether a value is an unknown number that depends on tensor elements."""
     return (isinstance(value, float) and isnan(value)) or (isinstance(value, TracedTensor) and not value.rank)
 
 

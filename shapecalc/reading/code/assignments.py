@@ -45,7 +45,7 @@ class AssignmentEvaluator(FunctionEvaluator):
     """An evaluator of assignments and in-place changes."""
 
     def find_binding(self, name: str) -> Binding:
-        """Return the value of a dotted name, its error, or `MISSING`."""
+        """Return the value of a dotted name or its error, or `MISSING` if the name is unbound."""
         value = self.find_value(name)
         if value is not MISSING or "." not in name:
             return value
@@ -54,7 +54,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         return owner.attributes.get(attribute, MISSING) if isinstance(owner, ObjectValue) else MISSING
 
     def assign_name(self, name: str, value: Binding) -> None:
-        """Assign a value to a variable or attribute by its dotted name."""
+        """Assign a value to a variable or an attribute, given its dotted name."""
         base, _, attribute = name.rpartition(".")
         owner = self.find_binding(base) if base else MISSING
         if isinstance(owner, ObjectValue):
@@ -73,7 +73,7 @@ class AssignmentEvaluator(FunctionEvaluator):
             self.bind_variable(name, value)
 
     def add_child(self, owner: ObjectValue, name: str, value: Binding) -> None:
-        """Add a layer to an object of a `Sequential` subclass when it is assigned to an attribute."""
+        """Add a layer to the children of a `Sequential` object if it is assigned to an attribute."""
         if isinstance(value, LayerInstance | ObjectValue) and self.library_base_name(owner.cls) == "Sequential":
             layers = owner.layer or LayerInstance("Sequential", (), {})
             self.journal.write(owner.attributes, LAYER_KEY, layers.add_child(name, value))
@@ -101,7 +101,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         return replace(value, strides=before.strides, untraced_change=change)
 
     def require_shape(self, node: ast.AugAssign, value: TracedTensor, shape: Shape) -> TracedTensor:
-        """Require a tensor to have a shape, and add the conditions for that to the tensor.
+        """Return a tensor with the conditions under which its shape is `shape`.
 
         Raises `CheckRefused` if the shapes cannot be equal.
         """
@@ -145,8 +145,8 @@ class AssignmentEvaluator(FunctionEvaluator):
     def evaluate_call(self, node: ast.Call) -> CodeValue:
         """Evaluate a call, and rebind the tensors that it changes in place.
 
-        Raises `ShapeError` (usage) for a method that changes a shape in place to an unknown shape. The names of the
-        tensor are then bound to the error.
+        Raises `ShapeError` (usage) for an in-place method whose result shape is unknown. The names of the tensor are
+        then bound to this error.
         """
         function = node.func
         if isinstance(function, ast.Attribute) and function.attr in SHAPE_METHODS_IN_PLACE:
@@ -162,9 +162,8 @@ class AssignmentEvaluator(FunctionEvaluator):
     def check_item_shape(self, target: ast.Subscript, value: CodeValue) -> None:
         """Check that a value broadcasts to the target of an item assignment.
 
-        A target or a value with unknown sizes is not compared. Raises `CheckRefused` or `StageRefused` if it does not
-        broadcast. Source: "broadcast" of numpy.ndarray.__setitem__ and of torch.Tensor.__setitem__, which drop leading
-        dims of 1.
+        Unknown sizes are not compared. Raises `CheckRefused` or `StageRefused` if it does not broadcast. Source:
+        "broadcast" of numpy.ndarray.__setitem__ and of torch.Tensor.__setitem__, which drop leading dims of 1.
         """
         try:
             part = self.evaluate_node(ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target))
@@ -184,7 +183,7 @@ class AssignmentEvaluator(FunctionEvaluator):
     def rebind_reshaped_tensor(self, node: ast.Call, function: ast.Attribute, before: TracedTensor) -> CodeValue:
         """Evaluate a method that changes a shape in place, and rebind the tensor.
 
-        All names of the tensor are bound to the result.
+        All names that refer to the tensor are bound to the result.
         """
         method = ast.copy_location(ast.Attribute(function.value, function.attr[:-1], ast.Load()), function)
         renamed = ast.copy_location(ast.Call(method, node.args, node.keywords), node)
@@ -247,7 +246,7 @@ class AssignmentEvaluator(FunctionEvaluator):
 
 
 def change_argument(layer: LayerInstance, name: str, value: Binding) -> LayerInstance | None:
-    """Return a layer with a changed argument, or None if it has no such argument.
+    """Return a layer with one argument changed, or None if it has no such argument.
 
     For example, `layer.padding = (0, 0)` changes an argument.
     """
@@ -275,7 +274,7 @@ def find_mutated_name(node: ast.expr) -> str:
 
 
 def reshape_in_place(tensor: TracedTensor, target: CodeValue) -> Binding:
-    """Apply `x.shape = target`, or return an error for an invalid target."""
+    """Apply `x.shape = target`, or return the error if the target is invalid."""
     target = freeze_value(target)
     dims = target if isinstance(target, tuple) else (target,)
     if not all(map(is_dim, dims)):

@@ -1,4 +1,4 @@
-"""Propose a line that binds the free names of a reshape target to the dims of its input.
+"""Propose a line of code that binds the undefined names in a reshape target to dims of the input.
 
 In `x.view(B, T, 4, 2)` of a tensor `2,3,8`, the names B and T are probably the first two dims.
 """

@@ -1,4 +1,4 @@
-"""Python's built-in and `math` functions on known values."""
+"""Evaluate Python's built-in and `math` functions on known values."""
 
 from __future__ import annotations
 
@@ -77,7 +77,6 @@ def _to_tuple(call: Call, _: ProgramSizes) -> CodeValue:
 
 
 def _max_or_min(call: Call, _: ProgramSizes) -> CodeValue:
-    """Return the maximum or minimum of numbers."""
     choose: Callable[..., int | float] = max if call.name == "max" else min
     values = call.positional
     values = values if len(values) > 1 else CodeList(_sequence_items(values[0], call)).items
@@ -94,7 +93,7 @@ def _max_or_min(call: Call, _: ProgramSizes) -> CodeValue:
         and all(number <= 1 for number in numbers)
         and len(sizes) == len(numbers) + 1
     ):
-        return named[0]  # a named size is at least 1
+        return named[0]  # a symbolic size is at least 1
     raise call.error(f"{call.name} of named sizes is not known", "give sizes with --where")
 
 
@@ -123,7 +122,7 @@ def _absolute(call: Call, _: ProgramSizes) -> CodeValue:
 
 
 def _make_rounding_function(function: Callable[[float], int]) -> Callable[[Call, ProgramSizes], CodeValue]:
-    """Return a function that applies a rounding function to a number."""
+    """Wrap a rounding function so that it takes a call."""
 
     def convert(call: Call, program: ProgramSizes) -> CodeValue:
         value, *_ = call.positional
@@ -154,7 +153,7 @@ REPEATING_FUNCTIONS = {
     "_quadruple": 4,
     "pair": 2,
 }
-"""Helper functions that repeat a value other than a tuple, with the number of repetitions.
+"""The number of repetitions of each helper function that repeats its argument unless it is a tuple.
 
 Sources: timm and torchvision.
 """
@@ -201,7 +200,7 @@ def _sort_items(call: Call, _: ProgramSizes) -> CodeValue:
 
 
 def _make_math_function(function: Callable[[float], float]) -> Callable[[Call, ProgramSizes], CodeValue]:
-    """Return a function that applies a `math` function, with nan for unknown numbers."""
+    """Wrap a `math` function so that it takes a call, and returns nan for unknown numbers."""
 
     def apply(call: Call, _: ProgramSizes) -> CodeValue:
         if any(value != value for value in call.positional):
@@ -235,7 +234,7 @@ BUILTINS: Mapping[str, Callable[[Call, ProgramSizes], CodeValue]] = {
     "make_divisible": _make_divisible,
     "_make_divisible": _make_divisible,
 }
-"""Functions of Python, by name; each receives a call with evaluated arguments."""
+"""Implementations of built-in functions, keyed by name. Each takes a call with evaluated arguments."""
 
 
 def _repeat(call: Call) -> CodeValue:
@@ -260,7 +259,7 @@ ITERATION_FUNCTIONS: Mapping[str, Callable[[Call], CodeValue]] = {
     "itertools.chain": _chain,
     "itertools.islice": _islice,
 }
-"""Functions of itertools, by their full names."""
+"""Implementations of the functions of itertools, keyed by full name."""
 MATH_FUNCTIONS: Mapping[str, Callable[[Call, ProgramSizes], CodeValue]] = {
     "ceil": _make_rounding_function(math.ceil),
     "floor": _make_rounding_function(math.floor),
@@ -288,14 +287,14 @@ MATH_FUNCTIONS: Mapping[str, Callable[[Call, ProgramSizes], CodeValue]] = {
         )
     },
 }
-"""Functions of the `math` module that `SIZE_FUNCTIONS` lacks, by name."""
+"""Implementations of the `math` functions that are not in `SIZE_FUNCTIONS`, keyed by name."""
 
 
 def call_list_method(value: CodeList, call: Call) -> tuple[CodeValue, tuple[Binding, ...] | None]:
     """Call a method of a list.
 
-    Returns the result and the new items, or None for unchanged items. Raises `ShapeError` (usage) for an unsupported
-    method.
+    Returns the result and the new items of the list. The items are None if they do not change. Raises `ShapeError`
+    (usage) for an unsupported method.
     """
     name, items, arguments = call.name, value.bindings, call.positional
     if name == "append" and len(arguments) == 1:

@@ -98,31 +98,34 @@ IGNORED_ARGUMENTS = {
 
 
 IMPORTED_BUILTINS = {"partial", "OrderedDict", *REPEATING_FUNCTIONS, "make_divisible", "_make_divisible"}
-"""Functions that are evaluated as builtins although code imports them."""
+"""Functions that code imports, but that are evaluated like Python's built-in functions."""
 FALSE_FUNCTIONS = {
     *("is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"),
     *("is_torchdynamo_compiling", "is_tracing_or_exporting", "is_exportable", "is_autocast_enabled"),
 }
-"""Functions that return False in eager inference, such as is_scripting of torch.jit."""
+"""Functions that return False in eager inference, such as is_scripting."""
 ACCELERATOR_TEST = (
     r"(?a)_?is_(torch_)?(npu|xla|mlu|musa|cuda|hpu|xpu|mps|flash_attn|xformers|sageattention|apex)\w*_available"
 )
-"""A regular expression for the names of functions that look for a device or a library of kernels."""
+"""A regular expression for the names of functions that test whether a device or a kernel library is available."""
 LIBRARY_TABLES = {"ACT2FN", "ALL_ATTENTION_FUNCTIONS"}
-"""The tables of activations and of attention functions of transformers."""
+"""The names of the tables in transformers that contain activations and attention functions."""
 MASK_FUNCTIONS = {
     *("create_causal_mask", "create_bidirectional_mask", "create_sliding_window_causal_mask"),
     *("create_bidirectional_sliding_window_mask", "create_chunked_causal_mask", "get_extended_attention_mask"),
     *("_prepare_4d_attention_mask", "_prepare_4d_causal_attention_mask", "_prepare_4d_attention_mask_for_sdpa"),
     *("_prepare_4d_causal_attention_mask_for_sdpa", "invert_attention_mask"),
 }
-"""Functions of transformers that return a mask or None; adding the mask to attention weights keeps their shape."""
+"""Functions of transformers that return an attention mask or None.
+
+Adding the mask to attention weights keeps their shape.
+"""
 ACTIVATION_FUNCTIONS = {"get_activation", "get_act_layer", "create_act_layer", "get_activation_fn"}
-"""Functions of libraries that return an elementwise layer by its name."""
+"""Functions of libraries that return an elementwise layer, given its name."""
 TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "convert_to_tensor"}
 """Functions that create a tensor from nested lists."""
 TARGET_FUNCTIONS = {name for op in (RESHAPE, VIEW, EXPAND) for call in parse_signatures(op.name) for name in call.names}
-"""Functions with a target that is a list or, for a vector, a single size."""
+"""Functions with a target, which is a list or, for a vector, a single size."""
 INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
     "int": (int,),
     "bool": (bool,),
@@ -134,13 +137,13 @@ INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
     "Tensor ndarray Array": (TracedTensor,),
     "Iterable Sequence": (tuple, str, CodeList, CodeDict, TracedTensor),
 }
-"""The Python types of values, keyed by type names in the code."""
+"""The Python types that represent instances of a type, keyed by the names of the type in code."""
 
 
 REFLECTION_FUNCTIONS = (
     *("isinstance", "issubclass", "hasattr", "callable", "getattr", "setattr", "dict", "OrderedDict"),
 )
-"""The functions that are called with the syntax of their arguments, or that create a dict."""
+"""Built-in functions that inspect or change an object, or create a dict."""
 COPYING_FUNCTIONS = {
     *("deepcopy", "copy.copy", "Variable", "operator.index", "torch.compile", "torch.jit.script"),
     *("weight_norm", "spectral_norm", "torch.nn.utils.weight_norm", "remove_weight_norm"),
@@ -153,9 +156,9 @@ CACHE_CLASSES = {"DynamicCache", "EncoderDecoderCache"}
 """The cache classes of transformers, which grow with each call."""
 CHILD_METHODS = ("children", "named_children")
 PLAIN_MODULE = ast.ClassDef("Module", [], [], [], [])
-"""The class of `nn.Module()`."""
+"""The class of an object that `nn.Module()` creates."""
 TENSOR_FUNCTIONS = SHAPE_PRESERVING_FUNCTIONS - {*SCALAR_CONSTRUCTORS} | {"sqrt", "floor"}
-"""The functions of torch that take a tensor and no number, if they have no other tensor."""
+"""The functions of `torch` that require a tensor among their operands."""
 SCALAR_DIVISIONS = ("div", "divide", "floor_divide")
 """The functions that return the quotient of two sizes as a scalar tensor."""
 SEQUENTIAL_METHODS = ("append", "extend", "insert", "add_module", "register_module")
@@ -163,7 +166,7 @@ SEQUENTIAL_METHODS = ("append", "extend", "insert", "add_module", "register_modu
 
 
 def is_false_function(name: str) -> bool:
-    """Return whether a function returns false on a CPU without a compiler."""
+    """Return whether a function returns False on a CPU without a compiler."""
     return name.lstrip("_") in FALSE_FUNCTIONS or re.fullmatch(ACCELERATOR_TEST, name) is not None
 
 
@@ -193,12 +196,12 @@ class CallEvaluator(LayerEvaluator):
             raise self.record_unknown_call(node, ShapeError(error.problem)) from None
 
     def evaluate_unknown_call(self, node: ast.Call) -> CodeValue:
-        """Evaluate a call of a function, a method or a layer."""
+        """Evaluate a call whose result the user does not provide."""
         function, path = node.func, dotted_name(node.func)
         try:
             callee, base = self.find_callee(function, path)
         except ShapeError as error:
-            # the layer has this error as its value if the code does not define it
+            # if the code does not define the layer, its value is this error
             if error in self.unknown_calls and self.find_binding(path) is error:
                 hint = self.input_hint(node, "B,T,C")
                 raise self.record_unknown_call(node, ShapeError(replace(error.problem, hint=hint))) from None
@@ -247,7 +250,7 @@ class CallEvaluator(LayerEvaluator):
     def find_callee(self, function: ast.expr, path: str) -> tuple[CodeValue, CodeValue]:
         """Return the callee of a call, and the value before its last dot.
 
-        An unknown callee or value is `MISSING`.
+        Either is `MISSING` if it is unknown.
         """
         if path:
             value = self.find_value(path)
@@ -265,7 +268,7 @@ class CallEvaluator(LayerEvaluator):
     def find_callee_in(self, base: CodeValue, function: ast.Attribute, path: str) -> tuple[CodeValue, CodeValue]:
         """Return the called attribute of a value, and the object on which it is called.
 
-        Either result is `MISSING` if there is none.
+        Either is `MISSING` if it is unknown.
         """
         if isinstance(base, ModuleValue):
             return self.find_in_frame(base.frame, function.attr), MISSING
@@ -304,7 +307,7 @@ class CallEvaluator(LayerEvaluator):
         raise self.error(node, "this is not a function")
 
     def call_alternatives(self, node: ast.Call, callee: AlternativeValue) -> CodeValue:
-        """Return the result of a call of one of several functions or layers.
+        """Return the result of calling one of several functions or layers.
 
         Raises an error if their results differ.
         """
@@ -501,9 +504,10 @@ class CallEvaluator(LayerEvaluator):
         return BUILTINS[name](Call(name, tuple(operands), keywords, self.error_factory(node)), self.program)
 
     def take_iterators(self, node: ast.Call, operands: Sequence[CodeValue]) -> list[CodeValue]:
-        """Return the arguments of a call with all items of iterators, which the call takes.
+        """Return the arguments of a call, with each iterator replaced by the list of its items.
 
-        Raises `ShapeError` (usage) for an iterator that occurs twice, as in `zip(it, it)`.
+        The call exhausts the iterators. Raises `ShapeError` (usage) for an iterator that occurs twice, as in `zip(it,
+        it)`.
         """
         iterators = [value for value in operands if isinstance(value, CodeList) and value.is_iterator]
         if any(value is other for index, value in enumerate(iterators) for other in iterators[:index]):
@@ -514,7 +518,7 @@ class CallEvaluator(LayerEvaluator):
         ] + [*operands[len(node.args) :]]
 
     def call_special_builtin(self, node: ast.Call, name: str) -> CodeValue:
-        """Call a built-in function that needs the syntax of its arguments.
+        """Call a built-in function that needs the syntax nodes of its arguments.
 
         Returns `MISSING` for any other function.
         """
@@ -549,7 +553,7 @@ class CallEvaluator(LayerEvaluator):
         A generator expression is evaluated at once, so that `next` takes items of its list.
         """
         if re.fullmatch(r".*\.(parameters|buffers)\(\)", ast.unparse(node.args[0])):
-            return nan  # it is used for its device and its element type
+            return nan  # code uses such an iterator only for a device or an element type
         value = self.evaluate(node.args[0])
         if name == "iter":
             is_iterator = isinstance(value, CodeList) and value.is_iterator
@@ -598,7 +602,7 @@ class CallEvaluator(LayerEvaluator):
         return self.call_attribute_function(node, name)
 
     def make_dict(self, node: ast.expr, pairs: Iterable[Binding]) -> CodeDict:
-        """Return a dict with pairs of keys and values as its items."""
+        """Return a dict, given its keys and values as pairs."""
         items: dict[object, Binding] = {}
         for pair in pairs:
             parts = freeze_value(pair) if isinstance(pair, CodeList) else pair
@@ -634,16 +638,16 @@ class CallEvaluator(LayerEvaluator):
         return value
 
     def get_dict_entry(self, node: ast.Call) -> CodeValue:
-        """Return an entry of an unknown dict, which `get` looks up by a text."""
+        """Return the entry that `get` looks up in an unknown dict by a string key."""
         key, *default = self.evaluate_bindings(node.args)
         if not (isinstance(key, str) and key.isidentifier()):
             raise self.unknown_function_error(node)
         return self.get_config_entry(node, key, default)
 
     def get_config_entry(self, node: ast.Call, name: str, default: Sequence[Binding]) -> CodeValue:
-        """Return an attribute of an unknown object.
+        """Return an attribute of an unknown object, such as a configuration.
 
-        The value is the size that the user gives, or the default of `getattr`.
+        The value is the size that the user provides, or the default of `getattr`.
         """
         if name in self.sizes or not default:
             return self.lookup_size(node, name)
@@ -824,7 +828,7 @@ class CallEvaluator(LayerEvaluator):
     ) -> LayerInstance | None:
         """Return the layer that a call creates, or None for a class that is called with tensors.
 
-        Among the arguments of a layer, a one-dimensional input denotes a size. Only a loss takes a tensor, its class
+        A one-dimensional input among the arguments denotes a size. Only a loss takes a tensor argument, its class
         weights.
         """
         if not name.endswith("Loss"):
@@ -849,7 +853,7 @@ class CallEvaluator(LayerEvaluator):
     ) -> TracedTensor | None:
         """Return the tensor that a constructor creates, or None for any other function.
 
-        `torch.Tensor(2, 3)` has the given shape, and `torch.Tensor([2, 3])` the given elements.
+        The arguments are the shape in `torch.Tensor(2, 3)`, and the elements in `torch.Tensor([2, 3])`.
         """
         if name == "Tensor" and values and all(map(is_dim, values)):
             return self.new_tensor(tuple(values))  # type: ignore[arg-type]  # each value is a size
@@ -922,7 +926,7 @@ class CallEvaluator(LayerEvaluator):
         return self.apply_call_kinds(node, name, values, keywords, operands, value, is_method=is_method)
 
     def add_binding_note(self, operands: Sequence[ast.expr], values: Sequence[CodeValue]) -> None:
-        """Add a note that proposes how to bind the free names of a reshape target."""
+        """Add a note that proposes how to bind the undefined names in a reshape target."""
         tensor, *target = values
         name = dotted_name(operands[0])
         if not isinstance(tensor, TracedTensor) or not name or not target:
@@ -944,7 +948,7 @@ class CallEvaluator(LayerEvaluator):
         *,
         is_method: bool,
     ) -> CodeValue:
-        """Set the element kinds and the extremes of the result of a library function."""
+        """Set the element kinds of the result of a library function, and its smallest and largest element."""
         if name == "dropout" and "training" not in keywords and len(operands) < 3:
             name = "training_dropout"
         if name in CHECKED_FUNCTIONS:
@@ -957,9 +961,9 @@ class CallEvaluator(LayerEvaluator):
         return apply_kind_rule(name, values, keywords, value, self.error_factory(node), cast=cast)
 
     def fill_extremes(self, node: ast.Call, name: str, operands: Sequence[ast.expr]) -> tuple[int, int] | None:
-        """Return the extremes of the result of a function that fills a tensor.
+        """Return the smallest and the largest element of the result of a function such as `full_like`.
 
-        Returns None for any other function. An example is `full_like`.
+        Returns None for a function that does not fill a tensor.
         """
         if name in ("full_like", "new_full"):
             fills = [word.value for word in node.keywords if word.arg == "fill_value"] or operands[-1:]
@@ -978,10 +982,10 @@ class CallEvaluator(LayerEvaluator):
         return value if isinstance(value, TracedTensor) else None
 
     def check_reshape_target(self, node: ast.expr) -> None:
-        """Raise `ShapeError` (usage) if a reshape target is a name but not a size.
+        """Raise `ShapeError` (usage) if a reshape target is a name that denotes no size.
 
-        A name is a size if it occurs in the shape of an input, if the user or the code assigns a number to it, or if it
-        is a single letter.
+        A name denotes a size if it occurs in the shape of an input, if the user or the code assigns a number to it, or
+        if it is a single letter.
         """
         name = dotted_name(node)
         if not name or len(name) == 1 or not isinstance(self.evaluate(node), Monomial) or self.is_assigned(name):
@@ -1006,7 +1010,7 @@ class CallEvaluator(LayerEvaluator):
         return values, keywords
 
     def unpack_keywords(self, node: ast.expr) -> dict[str, CodeValue]:
-        """Evaluate a dict that is unpacked as keyword arguments.
+        """Return the keyword arguments in a dict that a call unpacks.
 
         Raises the error of an unsupported value.
         """

@@ -34,7 +34,7 @@ from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
 from shapecalc.reading.preserving import PRESERVING_FUNCTIONS
 
 TENSOR_KEYWORDS = ("input", "x", "a", "tensor", "array", "arr")
-"""The names of the tensor parameter in functions of one tensor."""
+"""The names of the tensor parameter in functions that take one tensor."""
 
 
 def is_known_function(name: str) -> bool:
@@ -55,15 +55,14 @@ def is_known_function(name: str) -> bool:
 
 
 SCALAR_CONSTRUCTORS = ("tensor", "as_tensor", "asarray", "array")
-"""Functions that are evaluated as their argument if it is a number."""
+"""Functions that return their argument unchanged if it is a number."""
 LIST_FUNCTIONS = {
     *("pack", "unpack", "hstack", "vstack", "dstack", "row_stack", "column_stack", "meshgrid", "pad_sequence"),
 }
-"""The functions of a list of tensors."""
+"""The functions that take a list of tensors."""
 
 
 def _call_list_function(call: Call) -> CodeValue:
-    """Call a function of a list of tensors."""
     if call.name in ("pack", "unpack"):
         return pack_tensors(call) if call.name == "pack" else unpack_tensor(call)
     if call.name == "pad_sequence":
@@ -105,7 +104,7 @@ def call_function(
 
 
 def _call_tensor_function(name: str, first: CodeValue, call: Call) -> CodeValue:
-    """Call a function of one tensor.
+    """Call a function that takes one tensor.
 
     Returns nan for an elementwise function of a number.
     """

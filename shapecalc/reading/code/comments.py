@@ -1,4 +1,4 @@
-"""Shapes that source code declares, and their comparison with computed shapes.
+"""Find the shapes that source code declares, and compare them with computed shapes.
 
 Shapes are declared in comments and in annotations of jaxtyping.
 """
@@ -28,7 +28,7 @@ SHAPE_COMMENT = (
     r"(?:(?:torch\.Size)?[(\[]+([^()\[\]]*(?:,|\sx\s)[^()\[\]]*)[)\]]+(?!.*\bor\b)"
     rf"|({DIM_REGEX}(?:\s+x\s+{DIM_REGEX})+)\s*$|({DIM_REGEX}(?:\s*,\s*{DIM_REGEX})+)\s*$)"
 )
-"""A regular expression for a comment that begins or ends with a shape; it is compiled for the first comment.
+"""A regular expression for a comment that begins or ends with a shape. It is compiled on first use.
 
 Examples are `# (B, T, C) after the split`, `# q: B,T,C`, `# x -> [B, T]` and `# [B x T x C]`. Group 1 is a name.
 """
@@ -36,13 +36,19 @@ _NAME = r"(?:[A-Za-z_]|\[[\d:]+\])[^,;#\s]*"
 _NAMES = rf"({_NAME}(?:, {_NAME})*): "
 _SHAPE = r"(?:\[\]|[\w?*/+()-]+(?:,[\w?*/+()-]+)*)"
 ANNOTATION_PART = rf"(?:{_NAMES})?({_SHAPE})"
-"""A part of a comment that `annotate` writes, such as `q, k: B,T,64`; group 1 has the names, group 2 the shape."""
+"""A regular expression for a part of a comment that `annotate` writes, such as `q, k: B,T,64`.
+
+Group 1 matches the names, and group 2 matches the shape.
+"""
 INPUTS_COMMENT = r"#+\s*shapes:\s*(.+)"
-"""A comment above a function or a class with the shapes of its inputs."""
+"""A regular expression for a comment above a function or a class that declares the shapes of its inputs."""
 ARRAY_TYPE = r"(?:Float|Int|UInt|BFloat|Complex|Bool|Shaped|Num|Inexact|Real|Key)\d*"
-"""The names of jaxtyping's types."""
+"""A regular expression for the names of jaxtyping's types."""
 ARRAY_ANNOTATION = rf"\b{ARRAY_TYPE}\["
-"""The beginning of an annotation, which is searched before the syntax tree is walked."""
+"""A regular expression for the beginning of an annotation.
+
+The syntax tree is walked only if the text matches.
+"""
 
 
 class DeclaredShape(Record):
@@ -53,13 +59,13 @@ class DeclaredShape(Record):
     source: str
     """The kind of declaration: `the comment` or `the annotation`."""
     name: str = ""
-    """The name of the tensor; empty for any tensor of the line."""
+    """The name of the tensor, or an empty string for any tensor of the line."""
     unread: tuple[str, ...] = ()
     """The dims that cannot be compared, for example `n+1`."""
 
 
 class ShapeCheck(Record):
-    """The comparison of a declared shape with the shape of its line."""
+    """The comparison of a declared shape with the computed shape of its line."""
 
     declared: DeclaredShape
     problem: Problem | None
@@ -96,7 +102,7 @@ def shapes_in_comments(text: str) -> Iterator[DeclaredShape]:
 
 
 def _parse_comment(line: int, comment: str) -> Iterator[DeclaredShape]:
-    """Yield the shapes in a comment of the user or of `annotate`."""
+    """Yield the shapes in a comment that the user or `annotate` wrote."""
     match = re.match(SHAPE_COMMENT, comment)
     parts = [re.fullmatch(ANNOTATION_PART, part) for part in comment.rpartition("# ")[2].rstrip().split("; ")]
     with suppress(ShapeError):  # the comment is prose and not a shape
@@ -210,8 +216,8 @@ def check_shapes(
 
     Shapes are declared in comments and annotations. In the interpreted function, the names in the shapes of the inputs
     are symbolic sizes. Any other name is bound by the code or by the first declaration. Lines that are executed with
-    different shapes are not compared. Dims in `result_names` are not compared either, because only their definitions
-    are known.
+    different shapes are not compared. The names in `result_names` are not compared either, because their sizes are
+    unknown.
     """
     declared = dict[int, list[DeclaredShape]]()
     annotated = shapes_in_annotations(tree) if re.search(ARRAY_ANNOTATION, text) else ()
@@ -239,12 +245,12 @@ def check_shapes(
 
 
 class NameScope:
-    """The names of sizes in the declarations of one function."""
+    """The names that denote sizes in the declarations of one function."""
 
     def __init__(self, symbolic_names: set[str], result_names: Collection[str]) -> None:
-        """Create a scope.
+        """Create a scope in which the code has bound no names yet.
 
-        The names in `symbolic_names` are symbolic until the code binds them.
+        The names in `symbolic_names` are symbolic sizes until the code binds them.
         """
         self.symbolic_names, self.result_names = symbolic_names, {*result_names}
         self.sizes: dict[str, Dim] = {}

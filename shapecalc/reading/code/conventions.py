@@ -15,13 +15,13 @@ class CodeConventions(Record):
     numpy_arguments: bool = False
     """Whether functions take NumPy's arguments: `order`, None as an axis, split indices, and one pad width per end."""
     torch_checks: bool = False
-    """Whether functions and layers check ranks, biases and element types as PyTorch does."""
+    """Whether functions and layers check ranks, biases and element types like PyTorch."""
     is_strided: bool = False
-    """Whether the strides of a tensor are visible, as in PyTorch's views and memory formats."""
+    """Whether code can observe the strides of a tensor, as with PyTorch's views and memory formats."""
     updates_in_place: bool = False
-    """Whether `x += y` changes the elements of `x`, so that it keeps its shape."""
+    """Whether `x += y` changes the elements of `x` in place, so that `x` keeps its shape."""
     returns_indices: bool = False
-    """Whether `sort`, and `max` along an axis, return the indices with the values."""
+    """Whether `sort`, and `max` along an axis, return a pair of values and indices."""
     stacks_indices: bool = False
     """Whether `nonzero` returns one matrix of indices, instead of a vector for each axis."""
     broadcasts_integers: bool = True

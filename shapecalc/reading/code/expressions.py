@@ -79,7 +79,7 @@ LIBRARY_NAMES = {"torch", "np", "numpy", "math", "tf", "tensorflow", "jnp", "jax
 UNKNOWN_KEY = float("nan")
 """The dict key that represents all unknown keys."""
 ABSENT_ATTRIBUTES = {"is_cuda", "is_sparse", "is_nested", "is_quantized", "is_mps", "is_meta"}
-"""Attributes of tensors that are false: inputs are dense tensors on a CPU."""
+"""Attributes of tensors that are False, because inputs are dense tensors on a CPU."""
 OPAQUE_ATTRIBUTES = {"dtype", "device", "requires_grad", "grad", "itemsize", "layout"}
 """Attributes of tensors that are neither tensors nor sizes."""
 
@@ -108,9 +108,9 @@ class ExpressionEvaluator(InterpreterState):
         return self.describe_untraced_change(node, value)
 
     def describe_untraced_change(self, node: ast.expr | ast.stmt, value: CodeValue) -> CodeValue:
-        """Describe an untraced change of a value by the source text of `node`.
+        """Describe an untraced change of a value with the source text of `node`.
 
-        A change is untraced if no stage represents it. A change that already has a description is left alone.
+        A change is untraced if no stage represents it. An existing description is kept.
         """
         if isinstance(value, TracedTensor) and value.untraced_change == UNNAMED_CHANGE:
             return replace(value, untraced_change=self.source_text(node))
@@ -119,7 +119,7 @@ class ExpressionEvaluator(InterpreterState):
         return value
 
     def evaluate_node(self, node: ast.expr) -> CodeValue:
-        """Evaluate an expression by its node type.
+        """Evaluate an expression with the method for its node type.
 
         Raises `ShapeError` (usage) for an unsupported expression.
         """
@@ -151,7 +151,7 @@ class ExpressionEvaluator(InterpreterState):
     def _evaluate_binary_operator(self, node: ast.BinOp) -> CodeValue:
         """Evaluate a binary operator.
 
-        `-size % divisor` is evaluated as a whole, because a negated name is not a size.
+        `-size % divisor` is evaluated as a whole, because `-size` is not a size.
         """
         if isinstance(node.left, ast.UnaryOp) and isinstance(node.left.op, ast.USub) and isinstance(node.op, ast.Mod):
             value, divisor = self.evaluate(node.left.operand), self.evaluate(node.right)
@@ -162,7 +162,7 @@ class ExpressionEvaluator(InterpreterState):
         return self.evaluate_operator(node, self.evaluate(node.left), node.op, self.evaluate(node.right))
 
     def evaluate_compound(self, node: ast.expr) -> CodeValue:
-        """Evaluate a container, condition, comprehension or lambda."""
+        """Evaluate a container, a conditional expression, a comprehension or a lambda."""
         match node:
             case ast.Set(elts=parts):
                 return make_set([*self.evaluate_expressions(parts)])
@@ -405,14 +405,14 @@ class ExpressionEvaluator(InterpreterState):
         return self.evaluate_member(node, base)
 
     def evaluate_member(self, node: ast.Attribute, base: CodeValue) -> CodeValue:
-        """Return an attribute of a module, a class, an object or another value that is neither tensor nor layer."""
+        """Return an attribute of a value other than a tensor or a layer, such as a module or an object."""
         if isinstance(base, ModuleValue):
             return self.find_module_member(node, base)
         if isinstance(base, ObjectValue | ClassValue):
             return self.get_attribute(node, base)
         if isinstance(base, Monomial):
             return self.evaluate_unknown_attribute(node, base)
-        # an enumeration member is represented by its value
+        # a member of an enumeration is represented by its value
         if isinstance(base, float) or (node.attr == "value" and isinstance(base, str | int)):
             return base
         if base is None and dotted_name(node.value):
@@ -427,7 +427,7 @@ class ExpressionEvaluator(InterpreterState):
         return self.lookup_size(node, dotted_name(node) or node.attr) if value is MISSING else value
 
     def find_in_frame(self, frame: CallFrame, name: str) -> CodeValue:
-        """Return the value of a name in another frame, or `MISSING`.
+        """Return the value of a name in the frame `frame`, or `MISSING`.
 
         Raises the error of an unknown value.
         """
@@ -441,9 +441,9 @@ class ExpressionEvaluator(InterpreterState):
         return value
 
     def evaluate_unknown_attribute(self, node: ast.Attribute, base: Monomial) -> CodeValue:
-        """Return an attribute of an unknown object, which denotes a size.
+        """Return the size that an attribute of an unknown object denotes.
 
-        The object may be bound to several names; the size is first looked up with the original name.
+        The object may be bound to several names. The size is first looked up with the original name.
         """
         if is_dict_item(node.value):
             raise self.missing_shape_error(node.value)
@@ -473,7 +473,7 @@ class ExpressionEvaluator(InterpreterState):
     def may_be_none(self, value: CodeValue) -> bool:
         """Return whether a value may be None.
 
-        A bare name that is not a named size may denote anything. An expression of names is a number.
+        A name that is not a symbolic size may denote anything. An expression that contains names is a number.
         """
         if isinstance(value, Monomial):
             return str(value).isidentifier() and str(value) not in self.program.names
@@ -564,7 +564,10 @@ class ExpressionEvaluator(InterpreterState):
         return self.get_container_item(node, base, key)
 
     def get_container_item(self, node: ast.Subscript, base: CodeValue, key: CodeValue) -> CodeValue:
-        """Return an item of a container; for an unknown key, all items are merged."""
+        """Return an item of a container.
+
+        If the key is unknown, the items are merged.
+        """
         if isinstance(base, CodeDict) and (isinstance(key, Monomial | float) or UNKNOWN_KEY in base.items):
             return self.assume_item(node, base)
         if isinstance(base, tuple | CodeList) and key is UNKNOWN_INTEGER:
@@ -572,27 +575,31 @@ class ExpressionEvaluator(InterpreterState):
         return get_item(base, key, self.error_factory(node))
 
     def lookup_entry(self, node: ast.Subscript, key: str) -> CodeValue:
-        """Return the size of an entry of an unknown dict, by its source or by its key."""
+        """Return the size of an entry of an unknown dict.
+
+        The user provides it for the source text of the entry, or for its key.
+        """
         given = self.given_value(node)
         return self.lookup_size(node, key) if given is MISSING else given
 
     def index_tensor_or_ask(self, node: ast.Subscript, tensor: TracedTensor, key: CodeValue) -> CodeValue:
-        """Index a tensor, and record the item if its shape is not known."""
+        """Index a tensor, or record the index expression if its shape is unknown."""
         try:
             return self.index_tensor(node, tensor, key)
         except AnswerableError as error:
             raise self.ask_for_shape(node, ShapeError(error.problem)) from None
 
     def assume_item(self, node: ast.Subscript, table: CodeDict) -> CodeValue:
-        """Return the item of a dict for an unknown key, merged from all items.
-
-        Equal items are merged into one item, functions and layers into alternatives.
-        """
+        """Return the merged items of a dict for a key that may be unknown."""
         key = self.make_dict_key(node.slice, self.evaluate(node.slice))
         return self.merge_items(node, [table.items[key]] if key in table.items else [*table.items.values()])
 
     def merge_items(self, node: ast.Subscript, items: Sequence[Binding]) -> CodeValue:
-        """Return the item of a container for an unknown key, merged from all items."""
+        """Merge the items that an index expression may select.
+
+        Equal items are merged into one item, functions and layers into alternatives. Raises `ShapeError` (usage) for
+        other items.
+        """
         unknown = self.error(node, "the key is not known", "give it with --where")
         first, *others = items or (unknown,)
         for other in others:
@@ -627,7 +634,7 @@ class ExpressionEvaluator(InterpreterState):
         return index_tensor(base, tuple(items), error)  # type: ignore[arg-type]  # without arrays
 
     def new_tensor(self, dims: Shape, kinds: str = "f", extremes: tuple[int, int] | None = None) -> TracedTensor:
-        """Return a new tensor that is not computed from the inputs."""
+        """Return the initial tensor of a new chain, which does not depend on the inputs."""
         tensor = initial_tensor(dims, self.dialect, self.program)
         tensor = replace(tensor, kinds=kinds or ANY_KIND, extremes=extremes)
         return mark_untraced_change(tensor) if self.inputs else tensor

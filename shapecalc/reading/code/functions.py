@@ -54,7 +54,7 @@ MODULE_CLASSES = {
     "ModelMixin",
     "LightningModule",
 }
-"""Library base classes that add no attributes to the objects of the code."""
+"""Library base classes that define no attributes."""
 
 
 class FunctionEvaluator(CallEvaluator):
@@ -144,7 +144,7 @@ class FunctionEvaluator(CallEvaluator):
         return self.frame_result(frame)
 
     def list_nodes(self, node: ast.FunctionDef) -> Sequence[ast.AST]:
-        """Return all syntax nodes of a function.
+        """Return all syntax nodes in a function.
 
         The result is cached.
         """
@@ -201,7 +201,7 @@ class FunctionEvaluator(CallEvaluator):
             raise error(f"{truncate(function.name)} has no argument {truncate(next(iter(rest)))}")
 
     def evaluate_in_frame(self, frame: CallFrame, node: ast.expr) -> Binding:
-        """Evaluate an expression in another frame, and return its value or error."""
+        """Evaluate an expression in the frame `frame`, and return its value or error."""
         outer, self.frame = self.frame, frame
         try:
             return self.evaluate_binding(node)
@@ -242,7 +242,7 @@ class FunctionEvaluator(CallEvaluator):
         keywords: Mapping[str, Binding],
         error: ErrorFactory,
     ) -> None:
-        """Set the fields of a dataclass to arguments or defaults."""
+        """Set the fields of a dataclass object to its arguments or defaults."""
         fields = dataclass_fields(instance.cls)
         given = dict(zip(fields, positional, strict=False)) | {**keywords}
         for name, default in fields.items():
@@ -392,9 +392,9 @@ class FunctionEvaluator(CallEvaluator):
     def create_object(
         self, cls: ClassValue, node: ast.stmt | ast.expr, *, has_unknown_numbers: bool = False
     ) -> ObjectValue:
-        """Create an object with constructor arguments from the user, their defaults, or names.
+        """Create an object whose constructor arguments are provided by the user, defaults or names.
 
-        If `has_unknown_numbers`, names replace the defaults that are numbers.
+        If `has_unknown_numbers` is True, names replace the defaults that are numbers.
         """
         owner = ObjectValue(cls)
         initializer = self.find_initializer(owner)
@@ -406,9 +406,9 @@ class FunctionEvaluator(CallEvaluator):
         return owner
 
     def create_annotated_object(self, annotation: ast.expr | None) -> ObjectValue | None:
-        """Create a module of the class that annotates a parameter, or return None for any other annotation.
+        """Create a module if a parameter is annotated with its class, or return None for any other annotation.
 
-        The caller probably passes other numbers than the defaults of the class.
+        The caller probably does not pass the numbers that are the defaults of the class.
         """
         name = annotation.value if isinstance(annotation, ast.Constant) else annotation and dotted_name(annotation)
         cls = self.find_value(name) if isinstance(name, str) and name else MISSING
@@ -435,8 +435,8 @@ class FunctionEvaluator(CallEvaluator):
     ) -> Binding:
         """Interpret the entry function with the inputs, and return its result or error.
 
-        A parameter without a value stays unbound. Its name then denotes a size. If `has_unknown_numbers`, this includes
-        parameters whose default is a number.
+        A parameter without a value stays unbound. Its name then denotes a size. If `has_unknown_numbers` is True,
+        parameters whose default is a number also stay unbound.
         """
         frame.state |= {"node": function.node, "function": function}
         assert isinstance(function.node, ast.FunctionDef)
@@ -474,7 +474,7 @@ class FunctionEvaluator(CallEvaluator):
 def _default_expressions(arguments: ast.arguments, *, has_numbers: bool = True) -> dict[str, ast.expr]:
     """Return the default of each parameter that has one.
 
-    Integer defaults are omitted unless `has_numbers`.
+    Integer defaults are omitted unless `has_numbers` is True.
     """
     names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
     defaults = dict(zip(names[::-1], arguments.defaults[::-1], strict=False))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class IndexArray(Record):
     """An integer array in an index.
 
-    A mask becomes one index array per axis of the mask.
+    A boolean mask is converted to one index array per axis of the mask.
     """
 
     tensor: TracedTensor
@@ -58,7 +58,7 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
     Raises `ShapeError` (usage) if it is unknown whether an array is a mask.
     """
     expanded = _split_masks(_fill_ellipsis(items, tensor, error), tensor, error)
-    if tensor.conventions.broadcasts_integers:  # an integer next to arrays acts as an array of rank 0
+    if tensor.conventions.broadcasts_integers:  # an integer next to arrays is treated as an array of rank 0
         expanded = [
             IndexArray(derived_tensor((), tensor)) if isinstance(item, int) and not isinstance(item, bool) else item
             for item in expanded
@@ -85,7 +85,7 @@ def _index_strides(
     """Return the strides of the result of indexing with arrays, or None if unknown.
 
     PyTorch returns a view if all arrays are scalars, and otherwise a new tensor. The new tensor is contiguous if the
-    arrays are, and if the tensor is contiguous or the strides of the other axes do not ascend.
+    arrays are contiguous, and the tensor is contiguous or the strides of its other axes do not ascend.
     """
     if sliced.strides is None:
         return None
@@ -134,7 +134,7 @@ def _is_mask(item: TracedTensor, tensor: TracedTensor, error: ErrorFactory) -> b
 
 
 def _may_be_equal(one: Shape, other: Shape) -> bool:
-    """Return whether two shapes of equal rank may be equal."""
+    """Return whether two shapes of equal rank may be equal for some symbolic sizes."""
     return all(
         left == right or not (isinstance(left, int) and isinstance(right, int))
         for left, right in zip(one, other, strict=True)

@@ -1,4 +1,4 @@
-"""Check the kinds and the values of elements, and set the kinds of results."""
+"""Check the element kinds and the values of arguments, and set the element kinds of results."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def apply_kind_rule(
 ) -> CodeValue:
     """Set the possible element kinds of the result of a function or layer.
 
-    `cast` contains the kinds of the argument `dtype`. Raises `CheckRefused` (element-kind) if PyTorch refuses the kinds
-    of the arguments.
+    `cast` contains the kinds that the argument `dtype` requests. Raises `CheckRefused` (element-kind) if PyTorch
+    refuses the kinds of the arguments.
     """
     named = [word for key, word in keywords.items() if key in PROMOTING_KEYWORDS or any(True for _ in tensors_in(word))]
     operands = [*positional, *named]
@@ -106,19 +106,22 @@ def _mask_kinds(name: str, operands: Sequence[CodeValue], keywords: Mapping[str,
 
 
 def _is_definite_bound(value: CodeValue) -> bool:
-    """Return whether an argument is a number or a non-scalar tensor.
+    """Return whether a bound of `clamp` is a number or a non-scalar tensor.
 
-    A scalar tensor can be combined with either kind of bound in `clamp`.
+    A scalar tensor can be combined with either of them.
     """
     return (isinstance(value, TracedTensor) and value.rank > 0) or is_number(value)
 
 
 MASK_POSITIONS = {"masked_fill": 1, "where": 0}
-"""The index of the mask among the arguments of a function."""
+"""The index of the mask argument of each function."""
 
 
 def _extremes_of_result(name: str, operands: Sequence[CodeValue]) -> tuple[int, int] | None:
-    """Return the extremes of the result of an operation on a tensor and an integer."""
+    """Return the smallest and the largest result of an operation on a tensor and an integer.
+
+    Returns None if they are unknown.
+    """
     pairs = [operand.extremes if isinstance(operand, TracedTensor) else find_extremes(operand) for operand in operands]
     numbers = [operand for operand in operands if is_integer(operand)]
     if len(pairs) != 2 or not numbers or None in pairs:
@@ -130,7 +133,7 @@ def _extremes_of_result(name: str, operands: Sequence[CodeValue]) -> tuple[int, 
 
 
 def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, CodeValue]) -> str:
-    """Return the name of the rule for a call with these arguments."""
+    """Return the name of the kind rule for a call."""
     if name in ("div", "divide") and keywords.get("rounding_mode"):
         return "floor_divide"
     if name == "l1_loss" and "none" in (keywords.get("reduction"), *operands[4:5]):
@@ -151,7 +154,7 @@ def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, 
 
 
 def _set_einsum_kinds(operands: Sequence[CodeValue], value: CodeValue) -> CodeValue:
-    """Return the result of an einsum with its possible kinds if its rule is unknown.
+    """Set the possible kinds of the result of an einsum whose rule is unknown.
 
     A sum of booleans is an integer. The kinds of an einsum of an empty tensor are unknown.
     """
@@ -164,7 +167,7 @@ def _set_einsum_kinds(operands: Sequence[CodeValue], value: CodeValue) -> CodeVa
 
 
 def _einsum_rule(operands: Sequence[CodeValue]) -> str:
-    """Return the name of the rule that applies to an `einsum`.
+    """Return the name of the kind rule for an `einsum`.
 
     PyTorch computes a matrix product if it sums over a dim that two tensors have, and otherwise an elementwise product.
     Returns an empty string if this is unknown.
@@ -207,7 +210,7 @@ def kind_refusal(name: str, rule: KindRule, kinds: Sequence[str], error: ErrorFa
 
 
 def set_kinds(name: str, value: CodeValue, kinds: str, own: str) -> CodeValue:
-    """Set the kinds of a tensor or of a tuple of tensors.
+    """Set the kinds of a tensor or of each tensor in a tuple.
 
     `own` contains the kinds of the operand.
     """
@@ -222,14 +225,14 @@ def set_kinds(name: str, value: CodeValue, kinds: str, own: str) -> CodeValue:
 
 
 def require_kinds(tensor: TracedTensor, kinds: str, call: Call, role: str) -> None:
-    """Raise `CheckRefused` (element-kind) unless an argument may have one of `kinds`."""
+    """Raise `CheckRefused` (element-kind) if no possible kind of an argument is in `kinds`."""
     if tensor.conventions.torch_checks and not {*kinds} & {*tensor.kinds}:
         message = f"{role} is {format_kinds(kinds)}, and its elements are {format_kinds(tensor.kinds)}"
         raise call.refusal(message, ELEMENT_KIND)
 
 
 def require_equal_kinds(tensor: TracedTensor, source: CodeValue, call: Call) -> None:
-    """Raise `CheckRefused` (element-kind) if two tensors have no kind in common.
+    """Raise `CheckRefused` (element-kind) if two tensors have no possible kind in common.
 
     The elements of `source` are written to `tensor`.
     """
@@ -243,8 +246,8 @@ def range_conditions(
 ) -> Conditions:
     """Return the conditions under which known elements of an index are in range.
 
-    The elements of `index` are indices of the axis `axis`. If `has_negative`, negative indices count from the end.
-    Raises `CheckRefused` (index-out-of-range) if an element is out of range.
+    The elements of `index` select indices along the axis `axis`. If `has_negative` is True, negative indices count from
+    the end. Raises `CheckRefused` (index-out-of-range) if an element is out of range.
     """
     dim = tensor.shape[axis]
     if 0 in index.shape or (index.extremes is None and dim != 0):
@@ -268,7 +271,7 @@ def require_indices(
     *,
     has_negative: bool = False,
 ) -> TracedTensor:
-    """Add the conditions under which an index tensor is in range to a result.
+    """Add to a result the conditions under which the elements of an index are in range.
 
     Raises `CheckRefused` if the index is not an integer, or if a known element of it is out of range.
     """

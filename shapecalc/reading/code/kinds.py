@@ -1,4 +1,4 @@
-"""The kinds of elements that functions of PyTorch accept and return.
+"""Define the kinds of elements that functions of PyTorch accept and return.
 
 A kind is a letter of NumPy's `dtype.kind`: b for bool, i for integer, f for float, c for complex. The possible kinds of
 a tensor are a string of these letters, in the order of type promotion. Sources: `torch.Tensor`, "Type promotion", and
@@ -23,17 +23,17 @@ TYPE_NAMES: Mapping[str, str] = {
     r"(float|half|double|bfloat)\d*": "f",
     r"(complex|cfloat|cdouble|chalf)\d*": "c",
 }
-"""The possible kinds of element types, by a regular expression for the name of the type."""
+"""The possible kinds of element types, keyed by a regular expression for the type name."""
 
 
 class KindRule(Record):
-    """The kinds that a function accepts, with the kind of the result for each kind."""
+    """The element kinds that a function accepts, and the kind of its result for each of them."""
 
     mode: str
-    """The operands that are compared.
+    """How the kinds of the operands are combined to look up the result.
 
-    "first" compares the first tensor. "joined" promotes the types of all tensors, and "promoted" also those of
-    numbers; "no-bool" also refuses each operand that is bool. "equal" compares all tensors, which have the same kind.
+    "first" uses only the first tensor. "joined" promotes the types of all tensors; "promoted" also includes numbers.
+    "no-bool" is "promoted", but refuses bool operands. "equal" requires that all tensors have the same kind.
     """
     results: Mapping[str, str]
 
@@ -52,7 +52,7 @@ class KindRule(Record):
 
 
 def unite_kinds(operands: Iterable[str]) -> str:
-    """Return the kinds that occur in any of the operands."""
+    """Return the kinds that are possible for any of the operands."""
     letters = {*"".join(operands)}
     return "".join([kind for kind in ANY_KIND if kind in letters])
 
@@ -85,7 +85,7 @@ def parse_type_name(name: str) -> str:
 
 
 def number_kinds(value: object) -> str:
-    """Return the possible kinds of a number, or an empty string for another value."""
+    """Return the possible kinds of a number, or an empty string for any other value."""
     if isinstance(value, bool):
         return "b"
     if isinstance(value, int | Monomial):
@@ -164,7 +164,7 @@ _SPECIFICATIONS: Mapping[str, str] = {
 
 
 def _parse_rules() -> Mapping[str, KindRule]:
-    """Return the rules of functions and layers by name."""
+    """Parse the kind rules of functions and layers, keyed by name."""
     rules = {}
     for text, names in _SPECIFICATIONS.items():
         *modes, kinds = text.split()
@@ -175,7 +175,7 @@ def _parse_rules() -> Mapping[str, KindRule]:
 
 
 KIND_RULES = _parse_rules()
-"""The rules of functions and layers, by name."""
+"""The kind rules of functions and layers, keyed by name."""
 OPERATOR_FUNCTIONS: Mapping[str, str] = {
     "Add": "add",
     "Sub": "sub",
@@ -192,13 +192,13 @@ OPERATOR_FUNCTIONS: Mapping[str, str] = {
     "UAdd": "neg",
     "Invert": "invert",
 }
-"""The functions with the same kinds as Python's operators, by the name of the `ast` class."""
+"""The function whose kind rule applies to each operator, keyed by the name of its `ast` class."""
 INDEX_PAIRS = {"topk", "sort", "cummax", "cummin", "kthvalue", "mode", "median", "nanmedian", "max", "min"} | {
     f"{name}{rank}d" for name in ("max_pool", "adaptive_max_pool", "MaxPool", "AdaptiveMaxPool") for rank in (1, 2, 3)
 }
-"""The functions that return values and their indices."""
+"""The functions that return values and their indices as a pair."""
 PROMOTING_KEYWORDS = {"other", "min", "max", "exponent", "input", "y"}
-"""The keyword arguments that are operands if they are numbers."""
+"""The keyword arguments whose numbers take part in type promotion."""
 COMPARED_TENSORS: Mapping[str, int] = {
     "binary_cross_entropy": 2,
     "binary_cross_entropy_with_logits": 2,
@@ -206,4 +206,4 @@ COMPARED_TENSORS: Mapping[str, int] = {
     "MultiheadAttention": 3,
     "TransformerDecoderLayer": 2,
 }
-"""The number of leading tensors that a function compares, if it does not compare all of them."""
+"""The number of leading tensors whose kinds a function compares, if it does not compare all."""

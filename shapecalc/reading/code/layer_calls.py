@@ -1,4 +1,4 @@
-"""Apply layers and functions with a weight or a window."""
+"""Apply layers and functions that have a weight or a window."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ DEFAULT_ARGUMENTS: Mapping[str, CodeValue] = {
     "bidirectional": False,
     "dropout": 0.0,
 }
-"""The argument defaults that PyTorch's layers share."""
+"""The defaults of constructor arguments that several layers of PyTorch share."""
 
 
 def layer_attribute(layer: LayerInstance, name: str, new_tensor: Callable[[Shape], TracedTensor]) -> CodeValue:
@@ -111,7 +111,7 @@ def _is_absent_parameter(layer_name: str, name: str, arguments: Mapping[str, Cod
 
 
 def _layer_argument(layer: LayerInstance, name: str, arguments: Mapping[str, CodeValue]) -> CodeValue:
-    """Return an argument of the constructor of a layer, or its default if that is known."""
+    """Return a constructor argument of a layer, or its default if that is known."""
     value = arguments.get(name)
     if name == "normalized_shape" and is_dim(value):
         return (value,)
@@ -158,7 +158,7 @@ def _parameter_shape(layer_name: str, name: str, arguments: Mapping[str, CodeVal
 
 
 def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Apply a layer by converting its arguments to the options of its op."""
+    """Apply the op of a layer, with options converted from the arguments of the layer."""
     layer = LAYERS[call.name]
     if layer.op in (POOL, CONV) and tensor.conventions.torch_checks and (count := parse_spatial_rank(call.name)):
         if call.name.lower().startswith("adaptive"):
@@ -191,13 +191,13 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 TENSOR_ARGUMENTS = ("weight", "bias")
-"""The arguments of layers that may be tensors; among other arguments, a one-dimensional input denotes a size."""
+"""The layer arguments that may be tensors. In other arguments, a one-dimensional input denotes a size."""
 INTERPOLATION_RANKS: Mapping[str, int] = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 """The rank that a mode of PyTorch's `interpolate` requires. Source: torch.nn.functional.interpolate, 2.13."""
 
 
 def _check_mode(tensor: TracedTensor, op: Op, arguments: Mapping[str, CodeValue], call: Call) -> None:
-    """Raise `CheckRefused` if the mode of a pad, an interpolation or a convolution refuses the tensor."""
+    """Raise `CheckRefused` if the mode of a pad, an interpolation or a convolution does not support the tensor."""
     if op in (PAD, UPSAMPLE):
         _check_mode_rank(tensor, arguments, call)
     elif op is CONV:
@@ -205,7 +205,7 @@ def _check_mode(tensor: TracedTensor, op: Op, arguments: Mapping[str, CodeValue]
 
 
 def _check_mode_rank(tensor: TracedTensor, arguments: Mapping[str, CodeValue], call: Call) -> None:
-    """Raise `CheckRefused` if the mode of a pad or interpolation needs another rank."""
+    """Raise `CheckRefused` if the mode of a pad or interpolation does not support the rank of the tensor."""
     mode, padding = arguments["mode"], arguments.get("padding")
     if isinstance(padding, tuple) and len(padding) % 2:
         raise call.refusal(f"the pads are pairs, and there are {len(padding)}")
@@ -222,10 +222,10 @@ def _check_mode_rank(tensor: TracedTensor, arguments: Mapping[str, CodeValue], c
 
 
 def _pad_by_named_sizes(tensor: TracedTensor, padding: CodeValue, call: Call) -> TracedTensor | None:
-    """Pad the ends of axes by named sizes, as `F.pad(x, (0, -W % 32))` does.
+    """Pad the ends of axes by symbolic sizes, as `F.pad(x, (0, -W % 32))` does.
 
     The padding is represented by a concatenation. Returns None if all sizes are numbers. Raises `ShapeError` (usage)
-    for a named size at the start of an axis.
+    for a symbolic size at the start of an axis.
     """
     sizes = padding if isinstance(padding, tuple) and tensor.conventions.torch_checks else ()
     named: dict[int, Dim] = {index: size for index, size in enumerate(sizes) if isinstance(size, Monomial)}
@@ -245,7 +245,7 @@ def _pad_by_named_sizes(tensor: TracedTensor, padding: CodeValue, call: Call) ->
 
 
 def _check_padding_mode(tensor: TracedTensor, arguments: Mapping[str, CodeValue], call: Call) -> None:
-    """Raise `CheckRefused` if a convolution pads an axis by more than its mode can."""
+    """Raise `CheckRefused` if a convolution pads an axis by more than its padding mode allows."""
     mode, padding = arguments.get("padding_mode"), arguments.get("padding")
     if mode in (None, "zeros"):
         return
@@ -267,13 +267,13 @@ def _bind_bias(call: Call) -> CodeValue:
 
 
 def _add_bias_conditions(result: TracedTensor, weight: Shape, bias: TracedTensor, call: Call) -> TracedTensor:
-    """Add the conditions on a layer's bias to the result of the layer.
+    """Add the conditions under which a bias fits to the result of a layer.
 
     The bias of a convolution has one value for each output channel; the bias of `linear` is broadcast to the result.
     Raises `CheckRefused` if the bias does not fit.
     """
     count = parse_spatial_rank(call.name)
-    if len(weight) < 2:  # PyTorch adds a bias with addmm, which takes a matrix
+    if len(weight) < 2:  # PyTorch adds a bias with addmm, which requires a matrix
         raise call.refusal(f"with a bias its weight has 2 dims, and this one has {len(weight)}")
     size = result.shape[-1 - count] or weight[0]
     if count:
@@ -287,18 +287,15 @@ def _add_bias_conditions(result: TracedTensor, weight: Shape, bias: TracedTensor
 
 
 def parse_spatial_rank(name: str) -> int:
-    """Return the number of spatial axes in the name of a layer.
+    """Return the number of spatial axes in the name of a layer, such as 2 for `Conv2d`.
 
-    The number is 2 for `Conv2d`, and 0 for a name without a number.
+    Returns 0 for a name without a number.
     """
     return int(name[-2]) if name[-1] == "d" and name[-2].isdecimal() else 0
 
 
 def _check_window_ranks(tensor: TracedTensor, count: int, call: Call, *, has_weight: bool = False) -> None:
-    """Check the ranks of the input and the weight of a windowed layer.
-
-    Raises `CheckRefused` if they do not match a window along `count` axes.
-    """
+    """Raise `CheckRefused` if the rank of the input or the weight does not fit a window along `count` axes."""
     message = ""
     if tensor.rank not in (count + 1, count + 2):
         dims = f"{count + 1} or {count + 2} dims"
@@ -315,7 +312,7 @@ def _check_window_ranks(tensor: TracedTensor, count: int, call: Call, *, has_wei
 def _apply_adaptive_pool(tensor: TracedTensor, count: int, call: Call) -> TracedTensor:
     """Apply an adaptive pool.
 
-    An output size of None keeps the dim.
+    An output size of None keeps the size of the axis.
     """
     (size, *_) = call.bind_arguments("output_size", "return_indices")
     sizes = size if isinstance(size, tuple) else (size,) * count
@@ -360,7 +357,7 @@ def _expand_pad_widths(widths: CodeValue, tensor: TracedTensor) -> CodeValue:
 def _has_unmapped_arguments(
     tensor: TracedTensor, arguments: Mapping[str, CodeValue], options: Mapping[str, object]
 ) -> bool:
-    """Return whether `options` lack arguments that affect the output elements.
+    """Return whether arguments that affect the output elements are missing from `options`.
 
     Such arguments are a bias, the weight of an `nn.Linear`, and the mode of an `interpolate`.
     """
@@ -383,6 +380,6 @@ HARMLESS_VALUES: Mapping[str, tuple[CodeValue, ...]] = {
     "mode": ("constant", "nearest"),
     "fill": (0,),
 }
-"""The values of arguments that have no effect on the result, by argument."""
+"""The values of each argument that do not affect the result."""
 SIZE_ARGUMENTS = ("in_channels", "out_channels", "in_features", "out_features", "filters", "kernel_size", "output_size")
-"""The arguments of layers that only determine the shape of the weight or of the output."""
+"""The layer arguments that affect only the shape of the weight or of the output."""

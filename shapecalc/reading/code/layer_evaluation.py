@@ -43,7 +43,7 @@ from shapecalc.reading.preserving import (
 )
 
 MEMORY_FORMAT_RANKS = {"channels_last": 4, "channels_last_3d": 5}
-"""The rank that a memory format requires."""
+"""The tensor rank that each memory format requires."""
 DEVICE = r"(?i)device|cuda|cpu|mps|^-?\d+$"
 """A regular expression for the arguments of `to` that name a device."""
 
@@ -73,7 +73,7 @@ def reshape_numpy_input(name: str, tensor: TracedTensor, *, has_axis: bool) -> T
 
 
 def is_shape_preserving(layer_name: str) -> bool:
-    """Return whether a layer preserves the shape, according to tables or its name."""
+    """Return whether a layer preserves the shape, according to the tables of layers or to its name."""
     return layer_name in (*CHECKED_LAYERS, "Activation") or (
         is_preserving_layer(layer_name) and layer_name not in FUNCTIONS_OF_LAYERS
     )
@@ -95,7 +95,10 @@ class LayerEvaluator(ExpressionEvaluator):
     def apply_layer(
         self, layer: LayerInstance, values: list[CodeValue], keywords: Mapping[str, CodeValue], error: ErrorFactory
     ) -> CodeValue:
-        """Apply a layer, or each layer of a `Sequential`, to a tensor."""
+        """Apply a layer to a tensor.
+
+        For a `Sequential`, its layers are applied in order.
+        """
         if layer.name == "Sequential" and values:
             for index, inner in enumerate(layer.positional):
                 if isinstance(inner, ObjectValue):
@@ -113,7 +116,7 @@ class LayerEvaluator(ExpressionEvaluator):
     def unknown_layer_error(self, error: ErrorFactory) -> ShapeError:
         """Return the error for an unknown layer of a `Sequential`.
 
-        The layer is recorded, because the user can provide its result.
+        The layer is recorded as a call whose result the user can provide.
         """
         # the node is the first argument of the partial that `error_factory` returns
         called: object = getattr(error, "args", [None])[0]
@@ -201,17 +204,14 @@ class LayerEvaluator(ExpressionEvaluator):
         return self.apply_memory_format(node, name, tensor, result)
 
     def evaluate_frozen(self, node: ast.expr) -> Binding:
-        """Evaluate an expression, with tuples instead of lists.
-
-        Returns the value or the error.
-        """
+        """Evaluate an expression, and return its value or error, with lists converted to tuples."""
         try:
             return freeze_value(self.evaluate(node))
         except ShapeError as error:
             return error
 
     def find_cast_types(self, nodes: Iterable[ast.expr]) -> list[str]:
-        """Return the dtype names among the arguments of a cast."""
+        """Return the element type names among the arguments of a cast."""
         texts = [
             self.source_text(node)
             for node in nodes
@@ -238,9 +238,9 @@ class LayerEvaluator(ExpressionEvaluator):
         return parse_type_name(self.source_text(node).rpartition(".")[2].strip("'\"")) or ANY_KIND
 
     def keyword_kinds(self, node: ast.Call) -> str:
-        """Return the possible kinds of the argument `dtype` of a call.
+        """Return the possible kinds that the argument `dtype` of a call requests.
 
-        Returns an empty string without this argument.
+        Returns an empty string if the call has no such argument.
         """
         types = [word.value for word in node.keywords if word.arg == "dtype"]
         is_given = types and not (isinstance(types[0], ast.Constant) and types[0].value is None)
@@ -251,7 +251,7 @@ class LayerEvaluator(ExpressionEvaluator):
     ) -> TracedTensor:
         """Apply the argument `memory_format` of a call to its result.
 
-        `to` returns the tensor itself if PyTorch considers it to be in this format, and `contiguous` does so if the
+        `to` returns the tensor itself if PyTorch considers it to be in this format. `contiguous` does the same if the
         tensor is dense in this format. The other functions copy.
         """
         (value,) = [word.value for word in node.keywords if word.arg == "memory_format"]
@@ -296,7 +296,7 @@ class LayerEvaluator(ExpressionEvaluator):
         keywords: Mapping[str, Binding],
         error: ErrorFactory,
     ) -> TracedTensor:
-        """Check the input of a layer, and return it with the conditions on its sizes.
+        """Check the input of a layer, and return it with the conditions under which the layer accepts it.
 
         Raises `CheckRefused` if the layer refuses the shape.
         """

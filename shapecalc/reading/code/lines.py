@@ -1,4 +1,4 @@
-"""The shapes that each line of code produces."""
+"""Collect the shapes that each line of code produces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shapecalc.reading.code.values import (
 )
 
 RESULT = ""
-"""The name of a value that a statement returns or computes without binding it."""
+"""The name that represents a value without a name: a returned value or the value of an expression statement."""
 UNKNOWN = "?"
 """The text for the shape of an unknown value."""
 
@@ -40,16 +40,16 @@ class CodeLine(Record):
     text: str
     depth: int
     shapes: Mapping[str, Shape | None]
-    """The shape of each tensor by its name, or None if it is not known."""
+    """The shape of each tensor, keyed by name, or None if it is unknown."""
     sizes: Mapping[str, Dim]
     conditions: Conditions = ()
-    """The conditions that this line adds to those of the lines above."""
+    """The conditions that this line adds to those of earlier lines."""
     times: int = 1
-    """How often the line is executed with these shapes."""
+    """The number of times that the line is executed with these shapes."""
     is_layer: bool = False
-    """Whether this is a layer of a `Sequential` instead of a statement."""
+    """Whether the line represents a layer of a `Sequential` instead of a statement."""
     parameters: int | None = None
-    """The number of parameters of the layer, or of all layers in the body of a statement; None if unknown."""
+    """The number of parameters of the layer, or of the layers that a statement applies. None if it is unknown."""
 
     def as_json(self) -> dict[str, object]:
         """Return the line as a JSON object."""
@@ -79,8 +79,7 @@ class CodeLine(Record):
 def collect_code_lines(records: Iterable[StatementRecord]) -> list[CodeLine]:
     """Return the lines that bind or return a tensor or a size.
 
-    A statement that is executed several times with the same shapes is one line. A function that is called several times
-    is listed with its first call.
+    Executions of a statement with the same shapes are one line. The lines of a function follow its first call.
     """
     lines: dict[tuple[object, ...], CodeLine] = {}
     known_conditions = set[Condition]()
@@ -120,7 +119,7 @@ def _add_parameter_counts(lines: Sequence[CodeLine]) -> list[CodeLine]:
 def result_names(records: Sequence[StatementRecord], count: int) -> list[str | None]:
     """Return the names of the `count` results of code.
 
-    The names are those that the last statement binds or returns. A result that is not a name has the name None.
+    They are the names that the last statement binds or returns. A result that has no name is represented by None.
     """
     last = next((record for record in reversed(records) if record.depth == 0), None)
     names: list[str | None] = [None] * count
@@ -136,7 +135,7 @@ def result_names(records: Sequence[StatementRecord], count: int) -> list[str | N
 def _returned_names(text: str) -> list[str | None]:
     """Return the names in a `return` or expression statement.
 
-    An expression that is not a name has the name None.
+    An expression that is not a name is represented by None.
     """
     try:
         value = getattr(ast.parse(text).body[0], "value", None)
@@ -192,8 +191,8 @@ def _iter_labelled_tensors(
 ) -> Iterator[tuple[str, TracedTensor | ShapeError]]:
     """Yield the tensors in a value with labels such as `q[0]`.
 
-    The value is a tensor, a list or tuple of tensors, or a split tensor. `written` contains the names of the items in
-    the code. The errors of unknown items are also yielded.
+    The value is a tensor, a list or tuple of tensors, or a split tensor. `written` contains the names that the code
+    gives to the items. The errors of unknown items are also yielded.
     """
     if isinstance(value, TensorChunks):
         items: dict[object, Binding] = {index: value.chunk(index) for index in range(value.count or 0)}
@@ -225,14 +224,14 @@ def _iter_tensors(value: Binding) -> Iterator[TracedTensor]:
 
 
 def _iter_conditions(values: Iterable[Binding]) -> Iterator[Condition]:
-    """Yield the conditions on the sizes of tensors."""
+    """Yield the conditions of the tensors in values."""
     for value in values:
         for tensor in _iter_tensors(value):
             yield from tensor.conditions
 
 
 def format_lines(lines: Iterable[CodeLine], function: str, width: int) -> Iterator[str]:
-    """Yield the rows of a listing of lines.
+    """Yield the rows of a table of code lines.
 
     The first row is the name of the function. Each other row contains the number, source and shapes of a line. The
     source text is truncated to make the row fit in `width` columns, unless the shapes alone are wider.

@@ -1,4 +1,4 @@
-"""Functions of a list of tensors, and functions that create index tensors."""
+"""Apply functions of a list of tensors, and functions that create index tensors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _parse_pack_pattern(pattern: CodeValue, call: Call) -> tuple[int, int]:
 
 
 def pack_tensors(call: Call) -> CodeValue:
-    """Return the packed tensor and the packed shapes of einops' `pack`."""
+    """Apply einops' `pack`, and return the packed tensor and the packed shapes."""
     tensors, pattern = call.bind_arguments("tensors", "pattern")
     before, after = _parse_pack_pattern(pattern, call)
     parts = [part for part in tensors if isinstance(part, TracedTensor)] if isinstance(tensors, tuple) else []
@@ -63,7 +63,7 @@ def pack_tensors(call: Call) -> CodeValue:
 
 
 def unpack_tensor(call: Call) -> CodeValue:
-    """Return the tensors of einops' `unpack`."""
+    """Apply einops' `unpack`, and return its tensors."""
     tensor, shapes, pattern = call.bind_arguments("tensor", "packed_shapes", "pattern")
     before, after = _parse_pack_pattern(pattern, call)
     if not isinstance(tensor, TracedTensor) or not isinstance(shapes, tuple):
@@ -106,7 +106,10 @@ def _may_broadcast(shape: Shape, target: Shape) -> bool:
 
 
 def sum_sizes(sizes: Sequence[Dim], tensor: TracedTensor) -> Dim:
-    """Return the sum of sizes, which may be a named result."""
+    """Return the sum of sizes.
+
+    A sum that is not a monomial gets a new name.
+    """
     return reduce(tensor.program.add_dims, sizes)
 
 
@@ -123,7 +126,7 @@ def apply_meshgrid(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
 
 
 def triangle_indices_shape(call: Call) -> Shape:
-    """Return the shape of `tril_indices` and `triu_indices`."""
+    """Return the result shape of `tril_indices` or `triu_indices`."""
     rows, columns, offset = [call.to_integer(value, 0) for value in call.bind_arguments("row", "col", "offset")]
     if max(rows, columns) > MAX_MATRIX:
         raise call.error("the matrix is too large")

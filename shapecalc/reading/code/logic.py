@@ -52,7 +52,7 @@ def is_explicitly_false(value: CodeValue) -> bool:
 
 
 def compare_values(left: CodeValue, sign: ast.cmpop, right: CodeValue) -> bool | float:
-    """Compare values other than tensors, or return nan if unknown."""
+    """Compare values other than tensors, or return nan if the result is unknown."""
     if isinstance(sign, ast.In | ast.NotIn):
         return _evaluate_membership(right, left, is_negated=isinstance(sign, ast.NotIn))
     if _is_constant(left) and _is_constant(right):
@@ -78,7 +78,7 @@ def _is_constant(value: CodeValue) -> bool:
 
 
 def _evaluate_membership(container: CodeValue, item: CodeValue, *, is_negated: bool) -> bool | float:
-    """Evaluate `in` or `not in`, or return nan if unknown."""
+    """Evaluate `in` or `not in`, or return nan if the result is unknown."""
     if isinstance(container, CodeDict):
         items: tuple[object, ...] = (*container.items,)
     elif isinstance(container, CodeList):
@@ -145,7 +145,7 @@ def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
 
 
 def _join_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> CodeValue:
-    """Merge two functions or layers into a callable value, or return None."""
+    """Merge two functions or layers into one callable value, or return None for other values."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, LayerInstance) and one.name == "Activation" and isinstance(other, Monomial):
             return one  # `other` may be the name of the activation function
@@ -172,9 +172,9 @@ def _join_sequences(
 
 
 def _join_tensors(left: TracedTensor | None, right: TracedTensor | None, error: ShapeError) -> Binding:
-    """Return a tensor that represents two tensors of equal shape.
+    """Merge two tensors of equal shape.
 
-    If one of the values is None, the result is a tensor that may be None.
+    If one of the values is None, the result is a tensor that may be None. Returns `error` if the shapes differ.
     """
     if left is None or right is None:
         tensor = right if left is None else left

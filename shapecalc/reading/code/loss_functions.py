@@ -1,4 +1,4 @@
-"""Result shapes of loss functions.
+"""Compute the result shapes of loss functions.
 
 Sources: `torch/nn/functional.py` and `LossNLL.cpp` of PyTorch 2.13.
 """
@@ -37,7 +37,7 @@ def apply_elementwise_loss(tensor: TracedTensor, arguments: BoundArguments, call
 
 
 def _require_weight_kinds(arguments: BoundArguments, call: Call) -> None:
-    """Raise `CheckRefused` (element-kind) for a complex weight, or a boolean weight of the positive class."""
+    """Raise `CheckRefused` (element-kind) for a complex class weight, or a boolean weight of the positive class."""
     for name, kinds in (("weight", "bif"), ("pos_weight", "if")):
         if isinstance(weight := arguments.get(name), TracedTensor):
             require_kinds(weight, kinds, call, f"its {name}")

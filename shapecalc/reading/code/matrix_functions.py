@@ -1,4 +1,4 @@
-"""Shapes of PyTorch's functions of matrices.
+"""Compute the result shapes of PyTorch's matrix functions.
 
 Sources: the documentation of `torch.linalg` and `torch` in PyTorch 2.13. `tests/engines/test_checks.py` compares each
 function with PyTorch on random inputs.
@@ -28,7 +28,7 @@ from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tenso
 
 
 def _require_matrix(tensor: TracedTensor, call: Call, *, is_square: bool = False) -> tuple[Dim, Dim]:
-    """Return the sizes of a matrix, or of each matrix of a batch.
+    """Return the numbers of rows and columns of a matrix, or of each matrix of a batch.
 
     Raises `CheckRefused` for a vector, for integers, or if the matrix must be square and is not.
     """
@@ -62,7 +62,10 @@ def _determinant(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeVal
 
 
 def _square_result(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
-    """Return a matrix of the same shape, and an error code for each matrix if the function returns one."""
+    """Return a matrix of the same shape.
+
+    Some functions also return an error code for each matrix.
+    """
     _require_matrix(tensor, call, is_square=True)
     result = derived_tensor(tensor.shape, tensor)
     return (result, derived_tensor(tensor.shape[:-2], tensor)) if call.name.endswith("_ex") else result
@@ -88,8 +91,8 @@ def _trace(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
 def _singular_values(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return U, the singular values and V.
 
-    The function of `torch` returns the reduced matrices, and that of `torch.linalg` the full ones and V transposed.
-    With compute_uv=False, the function of `torch` returns full matrices of zeros.
+    The function in `torch` returns reduced matrices. The function in `torch.linalg` returns full matrices, with V
+    transposed. With compute_uv=False, the function in `torch` returns full matrices of zeros.
     """
     rows, columns = _require_matrix(tensor, call)
     least, batch = _smaller_size(rows, columns, call), tensor.shape[:-2]
@@ -121,7 +124,10 @@ def _eigenvalues(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeVal
 
 
 def _factors(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
-    """Return the factors and the pivots, and an error code for each matrix if the function returns one."""
+    """Return the factors and the pivots of a factorization.
+
+    Some functions also return an error code for each matrix.
+    """
     rows, columns = _require_matrix(tensor, call)
     pivots = derived_tensor((*tensor.shape[:-2], _smaller_size(rows, columns, call)), tensor)
     info = (derived_tensor(tensor.shape[:-2], tensor),) if call.name.endswith("_ex") else ()
@@ -131,7 +137,7 @@ def _factors(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
 def _solve(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Return the solution of a linear system.
 
-    The right side is a vector if it has one dim, or if its dims are those of the matrices without the last one.
+    The right side is a vector if it has one dim, or if its shape is that of the matrices without the last dim.
     """
     right = require_tensor(arguments["B"], call)
     require_equal_kinds(tensor, right, call)
@@ -147,9 +153,10 @@ def _solve(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeV
 def _require_right_side(
     matrix: TracedTensor, right: TracedTensor, dims: Shape, arguments: BoundArguments, call: Call
 ) -> None:
-    """Raise `CheckRefused` unless the last dims of a right side fit square matrices.
+    """Raise `CheckRefused` unless the last dims of a right side fit a system with square matrices.
 
-    `dims` are the dims of a matrix or of a vector. With `left=False`, the system is `X A = B`, which has no vector.
+    `dims` are the last dims of the right side, which is a matrix or a vector. With `left=False`, the system is `X A =
+    B`, and B is a matrix.
     """
     is_left = not is_explicitly_false(arguments.get("left"))
     if are_unequal(dims[0] if is_left else dims[-1], matrix.shape[-1]) or not (is_left or dims[1:]):
@@ -157,7 +164,7 @@ def _require_right_side(
 
 
 def _broadcast_batches(batches: Sequence[Shape], tensor: TracedTensor, call: Call) -> Shape:
-    """Return the common shape of the batch dims of several matrices."""
+    """Return the shape to which the batch dims of several matrices broadcast."""
     parts = [derived_tensor(batch, tensor) for batch in batches]
     return apply_multi_operand(BROADCAST, parts, call.error).shape
 
@@ -197,7 +204,7 @@ def _norm(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
 def _require_norm_axes(count: int, arguments: BoundArguments, call: Call) -> None:
     """Raise `CheckRefused` if a norm is not defined for this number of axes.
 
-    Source: the documentation of `torch.linalg.norm`; an order with a name is that of a matrix norm.
+    An order that is a string denotes a matrix norm. Source: the documentation of `torch.linalg.norm`.
     """
     order = arguments["ord"]
     is_given = arguments["dim"] is not None or (isinstance(order, int | float) and not isnan(order))
@@ -245,7 +252,7 @@ MATRIX_FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ResultFunction]] = {
     **dict.fromkeys(("linalg.norm", "linalg.vector_norm", "linalg.matrix_norm"), (_NORM, _norm)),
     **dict.fromkeys(("cross", "linalg.cross"), (("other", "dim"), _cross)),
 }
-"""The parameters and the result function of each matrix function, by name.
+"""The parameters and the result function of each matrix function, keyed by name.
 
-The names of functions in `torch.linalg` have a prefix.
+The names of functions in `torch.linalg` include this prefix.
 """

@@ -1,4 +1,4 @@
-"""Undo log for the mutable state of interpreted code.
+"""Record changes of the mutable state of interpreted code, so that they can be undone.
 
 All mutable state (frames, objects and lists) is in dicts that are written with `Journal.write`, so that both branches
 of a condition can be interpreted from the same state.
@@ -12,15 +12,17 @@ if TYPE_CHECKING:
 
 
 MISSING: Any = object()
-"""The value of a slot that does not exist."""
+"""The value of a key that a dict does not contain."""
 Slot = tuple[int, object]
-"""The identity of a dict, and a key."""
+"""An item of a dict: the identity of the dict, and the key."""
 Changes: TypeAlias = "dict[Slot, tuple[dict[Any, Any], Any, Any]]"
-"""The dict, the key and a value of each changed slot."""
+"""The dict, the key and the old or new value of each changed item."""
 
 
 class Journal:
-    """An undo log for dicts with mutable state.
+    """An undo log of changes to dicts.
+
+    Each `start` is ended by `merge` or `roll_back`; they may be nested.
 
     >>> journal, state = Journal(), {"x": 1}
     >>> journal.start()
@@ -30,11 +32,11 @@ class Journal:
     """
 
     def __init__(self) -> None:
-        """Create an inactive log."""
+        """Create a log that records nothing until `start` is called."""
         self.logs: list[Changes] = []
 
     def write(self, container: dict[Any, Any], key: Any, value: Any) -> None:
-        """Set a key of a dict, and log its previous value.
+        """Set a key of a dict, and record its previous value.
 
         The value `MISSING` deletes the key.
         """
@@ -46,18 +48,18 @@ class Journal:
             container[key] = value
 
     def start(self) -> None:
-        """Start logging changes."""
+        """Start recording changes."""
         self.logs.append({})
 
     def merge(self) -> None:
-        """Keep all changes since the last `start`, and log them as changes since the `start` before it."""
+        """Keep the changes since the last `start`, and record them as changes since the `start` before it."""
         log = self.logs.pop()
         if self.logs:
             for slot, change in log.items():
                 self.logs[-1].setdefault(slot, change)
 
     def roll_back(self) -> Changes:
-        """Undo all changes since the last `start`, and return the changes."""
+        """Undo the changes since the last `start`, and return them with their new values."""
         log = self.logs.pop()
         changes = {slot: (container, key, container.get(key, MISSING)) for slot, (container, key, _) in log.items()}
         for container, key, before in log.values():

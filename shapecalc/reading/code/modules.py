@@ -1,6 +1,6 @@
-"""The files that Python code imports from its own package.
+"""Find and parse the files that Python code imports from its own package.
 
-The files are read, but never run.
+The files are never executed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KNOWN_LIBRARIES = {
     *("torch", "numpy", "jax", "jaxlib", "tensorflow", "keras", "paddle", "mxnet", "openvino", "einops", "scipy"),
     *("cupy", "functorch", "triton"),
 }
-"""The libraries that are known to the interpreter, so that their files are not read."""
+"""The libraries that the interpreter knows. Their files are not read."""
 MATH_NAMES = tuple([name for name in vars(math) if not name.startswith("_")])
 """The names that `from math import *` binds."""
 MAX_FILES = 64
@@ -49,7 +49,7 @@ def list_tree_nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
 
 @lru_cache(maxsize=4)
 def imported_names(tree: ast.AST) -> dict[str, ImportedName]:
-    """Return the imported names in code, keyed by the names that they are bound to.
+    """Return the imported names in code, keyed by the name to which each is bound.
 
     `from math import *` binds all of `MATH_NAMES`.
     """
@@ -65,7 +65,7 @@ def imported_names(tree: ast.AST) -> dict[str, ImportedName]:
 
 @lru_cache(maxsize=64)
 def module_aliases(tree: ast.AST) -> dict[str, str]:
-    """Return the full names of modules by the short names that `import MODULE as NAME` binds."""
+    """Map each name that `import MODULE as NAME` binds to the full name of the module."""
     aliases = [alias for node in list_tree_nodes(tree) if isinstance(node, ast.Import) for alias in node.names]
     return {alias.asname: alias.name for alias in aliases if alias.asname and alias.asname != alias.name}
 
@@ -74,8 +74,8 @@ def find_module(path: Path, imported: ImportedName) -> Path | None:
     """Return the file of a module that the file `path` imports.
 
     A relative import is resolved from the folder of the file. An absolute import is resolved from the folder that
-    contains the outermost package, or else from the folder of the file and the one above. Returns None for a module of
-    Python or of a supported library.
+    contains the outermost package. A file outside of a package uses its own folder and the parent of that folder.
+    Returns None for a module of Python or of a supported library.
     """
     folder, parts = path.parent, imported.module.split(".") if imported.module else []
     folders = [folder, folder.parent]
@@ -117,7 +117,7 @@ def read_module(path: Path) -> tuple[str, ast.Module] | None:
 
     Returns None if the file cannot be read.
     """
-    import warnings  # deferred, because few commands read other files
+    import warnings  # imported here, because few commands read other files
 
     try:
         if path.stat().st_size > MAX_CODE_LENGTH:

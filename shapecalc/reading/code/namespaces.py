@@ -1,4 +1,4 @@
-"""The namespaces of PyTorch functions: tensor methods, `torch` and `torch.nn.functional`.
+"""Define the namespaces of PyTorch functions: tensor methods, `torch` and `torch.nn.functional`.
 
 `tests/engines/test_checks.py` compares the names with those of PyTorch.
 """
@@ -40,7 +40,7 @@ FUNCTIONAL_MODULES = ("F", "nn.functional", "torch.nn.functional")
 
 
 def find_namespace(name: str) -> str:
-    """Return the call of a function in a namespace that contains it.
+    """Return an example of a function call, in a namespace that defines the function.
 
     >>> find_namespace("gelu"), find_namespace("stack"), find_namespace("view")
     ('F.gelu(x)', 'torch.stack(x)', 'x.view()')
@@ -51,9 +51,9 @@ def find_namespace(name: str) -> str:
 
 
 def is_missing_from_namespace(name: str, module: str, *, is_method: bool) -> bool:
-    """Return whether a known function is missing in the namespace from which it is called.
+    """Return whether a call uses a namespace of PyTorch that does not define the function.
 
-    The namespace is the methods of a tensor, or a module of PyTorch.
+    The namespace is a module or, if `is_method` is True, the methods of a tensor.
     """
     if is_method:
         return name in NOT_METHODS

@@ -75,7 +75,10 @@ def _apply_to_one_tensor(tensor: TracedTensor, pattern: str) -> TracedTensor:
 
 
 def _reduce_by_letters(tensor: TracedTensor, pattern: str) -> TracedTensor | None:
-    """Apply an `einsum` of one tensor that sums over axes, or takes a diagonal; None for any other pattern."""
+    """Apply an `einsum` of one tensor that sums over axes or takes a diagonal.
+
+    Returns None for any other pattern.
+    """
     left, mark, right = pattern.replace(" ", "").partition("->")
     if not left.isalpha() or not (right or "a").isalpha() or len(left) != tensor.rank:
         return None
@@ -88,7 +91,7 @@ def _reduce_by_letters(tensor: TracedTensor, pattern: str) -> TracedTensor | Non
 
 
 def _replace_names_by_letters(pattern: str) -> str:
-    """Return a pattern of einops' `einsum` with a letter instead of each axis name.
+    """Convert a pattern of einops' `einsum` to a pattern with a letter for each axis name.
 
     >>> _replace_names_by_letters("b n d, b m d -> b n m")
     'abc,adc->abd'
@@ -111,7 +114,7 @@ def _flatten_operands(values: Sequence[CodeValue], call: Call) -> list[CodeValue
 
 
 TORCH_RANKS: Mapping[str, int] = {"mm": 2, "bmm": 3, "dot": 1}
-"""The rank that a product of PyTorch requires of both tensors, by function name."""
+"""The rank that each product function of PyTorch requires of both tensors."""
 
 
 def _check_ranks(tensors: Sequence[TracedTensor], rank: int, call: Call) -> None:
@@ -133,7 +136,7 @@ def _check_ranks(tensors: Sequence[TracedTensor], rank: int, call: Call) -> None
 
 
 BROADCASTING_FUNCTIONS = ("broadcast_tensors", "broadcast_arrays")
-"""The functions that return each of their tensors, broadcast to the common shape."""
+"""The functions that return their tensors, each broadcast to the common shape."""
 
 
 def _broadcast_tensors(values: Sequence[CodeValue], call: Call) -> tuple[CodeValue, ...]:
@@ -160,8 +163,8 @@ def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory
     """Apply an op to several tensors as a new stage of the main tensor.
 
     The main tensor is the first tensor that derives from the first input of the code, or else the first tensor. The
-    other tensors become operands of the stage. Elementwise ops are represented by a broadcast, and mark the elements as
-    changed.
+    other tensors become operands of the stage. An elementwise op is represented by a broadcast, with its elements
+    marked as changed.
     """
     tensors = [part for part in values if isinstance(part, TracedTensor)]
     if len(tensors) < len(values) or not tensors:

@@ -1,6 +1,6 @@
 """Apply the functions and methods that change the shape of a tensor.
 
-Each application is a stage of the chain of the tensor.
+Each of them adds stages to the chain of the tensor.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def _apply_call(tensor: TracedTensor, call: Call) -> CodeValue:
 def _pop_order_argument(call: Call) -> tuple[Call, str]:
     """Remove the argument `order` of NumPy's `reshape`, `ravel` or `flatten`.
 
-    Returns the call and the order, C or F. Raises `ShapeError` (usage) for an order that depends on the memory of the
-    array.
+    Returns the remaining call and the order, C or F. Raises `ShapeError` (usage) for an order that depends on the
+    memory layout of the array.
     """
     last = call.positional[-1] if call.positional else None
     order = call.keywords.get("order", last if isinstance(last, str) else "C")
@@ -76,7 +76,7 @@ def _pop_order_argument(call: Call) -> tuple[Call, str]:
 
 
 def _reshape_in_fortran_order(op: Op, tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Reshape in Fortran order, by a reshape between two transposes.
+    """Reshape in Fortran order: transpose, reshape and transpose again.
 
     Source: numpy.reshape.
     """
@@ -103,7 +103,7 @@ SEQUENCE_CONVERTERS: Mapping[ParamType, Callable[..., Shape]] = {
     ParamType.TARGET: Call.dims_argument,
     ParamType.AXES: Call.axes_argument,
 }
-"""The methods that convert a sequence argument to dims or axes, by the type of the op's parameter."""
+"""The methods that convert a sequence argument to dims or axes, keyed by parameter type."""
 
 
 def _sequence_argument_names(op: Op, param: str, tensor: TracedTensor, call: Call) -> list[str]:
@@ -119,7 +119,7 @@ def _view(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _transpose(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Permute the axes, or reverse them without a permutation."""
+    """Permute the axes, or reverse them if there is no permutation."""
     axes = call.axes_argument(*_sequence_argument_names(TRANSPOSE, "perm", tensor, call))
     _, signature = find_call(call.name, tensor.dialect)
     has_default = any(argument.default for argument in signature.arguments)
@@ -227,7 +227,7 @@ def _rearrange(tensor: TracedTensor, call: Call) -> TracedTensor:
 def _apply_rearrange_plan(tensor: TracedTensor, plan: RearrangePlan, lengths: Mapping[str, Dim]) -> TracedTensor:
     """Apply the stages of a rearrange plan.
 
-    `lengths` overrides its axis lengths.
+    `lengths` overrides the axis lengths of the plan.
     """
     sizes = axis_lengths(tensor.shape, replace(plan, lengths={**plan.lengths, **lengths}))
     split_shape = tuple([sizes[axis] for axis in plan.axes])
@@ -241,7 +241,7 @@ def _apply_rearrange_plan(tensor: TracedTensor, plan: RearrangePlan, lengths: Ma
 
 
 def _chunk(tensor: TracedTensor, call: Call) -> TensorChunks:
-    """Split a tensor by the number of parts, at split indices, or by part sizes.
+    """Split a tensor into a number of parts, at split indices, or into parts of given sizes.
 
     A list contains split indices, except in `split` of TensorFlow and Paddle, where it contains part sizes.
     """
@@ -299,7 +299,7 @@ def _unbind(tensor: TracedTensor, call: Call) -> TensorChunks:
 
 
 def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
-    """Apply a function that expands to several stages, such as `rot90`."""
+    """Apply a function that is equivalent to several stages, such as `rot90`."""
     parameters = [parameter.rstrip("?") for parameter in COMPOSITE_OPS[call.name][2]]
     arguments = [
         value if value is None or isinstance(value, tuple) else (value,) for value in call.bind_arguments(*parameters)
@@ -334,8 +334,8 @@ def _reduce_by_pattern(tensor: TracedTensor, call: Call) -> CodeValue:
 def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
     """Apply a reduction.
 
-    A reduction without an op returns the initial tensor of a new chain. In PyTorch, `max` and `min` along an axis
-    return a pair of values and indices.
+    A reduction that is not an op starts a new chain. In PyTorch, `max` and `min` along an axis return a pair of values
+    and indices.
     """
     if call.name in ("max", "min") and any(isinstance(value, TracedTensor) for value in call.positional):
         return apply_multi_operand(BROADCAST, (tensor, *call.positional), call.error)
@@ -384,7 +384,7 @@ MEAN_KINDS = {
     for signature in parse_signatures("mean")
     for name in signature.names
 }
-"""The kind of each reduction that is a core op, by function name."""
+"""The value of the option `kind` of the op `mean` for each reduction function."""
 REDUCTION_FUNCTIONS = (
     *MEAN_KINDS,
     "argmax",
@@ -408,7 +408,7 @@ HANDLERS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
     REARRANGE.name: _rearrange,
     SPLIT.name: _split,
 }
-"""Functions that apply an op to a tensor, by op name, if the call's arguments differ from the op's options."""
+"""Functions that apply an op whose options differ from the arguments of a call, keyed by op name."""
 SHAPE_CHANGING_FUNCTIONS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]] = {
     **{name: _apply_call for name in calls_by_name() if name not in LAYERS and name not in MULTI_OPERAND_FUNCTIONS},
     "t": lambda tensor, call: tensor.permute(
@@ -420,4 +420,4 @@ SHAPE_CHANGING_FUNCTIONS: Mapping[str, Callable[[TracedTensor, Call], CodeValue]
     **dict.fromkeys(REDUCTION_FUNCTIONS, _reduce),
     "reduce": _reduce_by_pattern,
 }
-"""Evaluators of functions that can change the shape of a tensor, by function name."""
+"""Evaluators of functions that can change the shape of a tensor, keyed by function name."""

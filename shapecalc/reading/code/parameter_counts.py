@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 ConstructorArguments: TypeAlias = "Mapping[str, Any]"
-"""The arguments of a layer by name; an omitted argument has no entry."""
+"""The arguments of a layer, keyed by name. Omitted arguments have no entry."""
 
 
 class CountedLayer(Record):
-    """A layer with its parameter count."""
+    """The arguments of a layer, and a function that counts its parameters."""
 
     names: tuple[str, ...]
     """The names of the arguments, in order."""
     count: Callable[[ConstructorArguments], int]
-    """A function that returns the number of parameters."""
+    """A function that returns the number of parameters, given the constructor arguments."""
 
 
 def _linear_parameter_count(arguments: ConstructorArguments) -> int:
@@ -48,14 +48,14 @@ def _make_convolution_row(rank: int, names: str) -> CountedLayer:
 def _make_normalization_row(names: str, *, is_affine: bool = True, has_bias: bool = True) -> CountedLayer:
     """Return the table row of a normalization layer.
 
-    If `is_affine`, the layer has a weight and a bias by default.
+    If `is_affine` is True, the layer has a weight and a bias by default.
     """
     size_name = next(name for name in names.split() if name != "num_groups")
 
     def normalization_parameter_count(arguments: ConstructorArguments) -> int:
         """Return the number of parameters in the weight and the bias.
 
-        The weight and the bias each have one number per channel or element.
+        Each has one number per channel, or one per element of the normalized shape.
         """
         affine = arguments.get("affine", arguments.get("elementwise_affine", is_affine))
         size = arguments[size_name]
@@ -115,7 +115,7 @@ COUNTED_LAYERS: Mapping[str, CountedLayer] = {
     "GRU": _make_recurrent_row(3, _RECURRENT),
     "LSTM": _make_recurrent_row(4, _RECURRENT),
 }
-"""The layers that have parameters, by name."""
+"""The layers that have parameters, keyed by name."""
 _WITHOUT_PARAMETERS = (
     "Identity Flatten Unflatten Dropout Dropout1d Dropout2d Dropout3d AlphaDropout ReLU ReLU6 LeakyReLU ELU SELU CELU "
     "GELU SiLU Mish Sigmoid LogSigmoid Tanh Softplus Softmax LogSoftmax Hardswish Hardsigmoid Hardtanh GLU "

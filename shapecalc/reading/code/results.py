@@ -1,4 +1,4 @@
-"""The results of interpreted code."""
+"""Define the results of interpreted code."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class StatementRecord(Record):
     line: int
     end_line: int
     function: str
-    """The qualified name of the function, such as `Net.forward`; empty outside of functions."""
+    """The qualified name of the function, such as `Net.forward`, or an empty string outside of functions."""
     depth: int
     """The number of enclosing calls; 0 in the interpreted function and outside of functions."""
     names: Mapping[str, Binding]
-    """The value of each name that the statement binds, or its error; the name of a returned value is empty."""
+    """The value or error of each name that the statement binds. A returned value has an empty name."""
     text: str
     """The source of the statement on one line; for a layer of a `Sequential`, its index and its arguments."""
     layer: LayerInstance | None = None
@@ -33,21 +33,21 @@ class StatementRecord(Record):
 
 
 class UnknownCall(Record):
-    """A call or another expression with an unknown shape or value that the user can provide."""
+    """A call or other expression whose shape or value is unknown, but can be provided by the user."""
 
     call: str
-    """The source of the call, prefixed with its line number if the same call has another proposal on another line."""
+    """The source of the call. A line number precedes it if the same call has another proposal on another line."""
     line: int
     proposal: Shape | None
-    """The shape of the first argument, or None if it is not a tensor."""
+    """The proposed shape: the shape of the first argument, or None if it is not a tensor."""
     option: str = "input"
-    """The option that gives the answer: `input` for a shape, `where` for a number or a condition."""
+    """The option with which the user provides it: `input` for a shape, `where` for a number or a condition."""
     value: GivenValue = None
     """The proposed value of a condition, or None."""
     placeholder: str = "NUMBER"
-    """The word for a value without a proposal in a command."""
+    """The placeholder in a printed command if no value is proposed."""
     count: int = 1
-    """The number of tensors that the call returns; if it is not 1, each has the proposed shape."""
+    """The number of tensors that the call returns. Each of them has the proposed shape."""
 
     def as_json(self) -> dict[str, object]:
         """Return the call as a JSON object."""
@@ -58,7 +58,7 @@ class UnknownCall(Record):
 
 
 class CodeChain(Record):
-    """The chain of interpreted code, with notes on the interpretation."""
+    """A chain that is equivalent to code, with notes on the interpretation."""
 
     input_shape: Shape
     stages: tuple[StageRequest, ...]
@@ -66,17 +66,17 @@ class CodeChain(Record):
     is_main: bool
     """Whether the input of the chain is the first input of the code."""
     untraced_change: str = ""
-    """An expression that changes the elements and has no stage; empty if the chain is equivalent to the code."""
+    """The first expression that changes the elements without a stage, or an empty string if there is none."""
     outputs: tuple[Shape, ...] = ()
-    """The shapes of all results of code that ends with several, the result of the chain first; otherwise empty."""
+    """The shapes of all results if there are several, the result of the chain first. Otherwise empty."""
     other_chains: tuple[tuple[Shape, tuple[StageRequest, ...], Conditions], ...] = ()
     """The input, the stages and the conditions of each further result that is not part of the chain."""
     conditions: Conditions = ()
-    """The conditions of the results, and those of the tensors that they are computed from."""
+    """The conditions of the results, and of the tensors from which they are computed."""
     names: Mapping[str, SizeExpression | None] = EMPTY_DICT
-    """The named results of all chains in the code; other names map to None."""
+    """The definition of each new name for a size that is not a monomial. Other names map to None."""
     unchecked: tuple[tuple[int, str], ...] = ()
-    """The line and the name of each layer with unchecked sizes."""
+    """The line and the name of each layer whose input sizes are not checked."""
 
     def require_equal_elements(self, option: str) -> None:
         """Check that the chain computes the same elements as the code.
@@ -94,6 +94,6 @@ class CodeChain(Record):
 class UnnamedInputIdentified(Exception):
     """The exception raised when the name of an unnamed input is found in the code.
 
-    The user can pass an input shape without a name. The argument of the exception is the name, with which the code is
-    interpreted again.
+    The user can pass an input shape without a name. The argument of the exception is the name. The code is then
+    interpreted again with this name.
     """

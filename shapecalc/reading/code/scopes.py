@@ -1,4 +1,4 @@
-"""The state of an interpreter: inputs, variables, sizes and notes."""
+"""Hold the state of an interpreter: inputs, variables, sizes and notes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SEQUENCE_LAYER = "(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv"
 The input of any other unknown layer is assumed to be `(B, C, H, W)` in hints.
 """
 PART_LABEL = r"(?s).*\[\d+\]"
-"""A regular expression for the names of tensors that are parts of an input, such as `self.f(x)[0]`."""
+"""A regular expression for the names of inputs that are parts of a result, such as `self.f(x)[0]`."""
 SIZE_LIST_NAME = r"(.*_)?(shape|sizes|dims|perm|axes)"
 
 
@@ -53,16 +53,17 @@ class InterpreterState:
     ) -> None:
         """Create an interpreter of the code `text`.
 
-        `sizes` maps names in the code to their values. The interpreted statements are appended to `records`.
+        `sizes` maps names and expressions in the code to their values. The interpreted statements are appended to
+        `records`.
         """
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
         self.own_text = text
-        """The text of the code without the imported files."""
+        """The text of the code, excluding imported files."""
         self.program, self.journal = ProgramSizes(), Journal()
         self.tree = ast.Module([], [])
-        """The code that is interpreted."""
+        """The syntax tree of the interpreted code."""
         self.entry: EntryPoint | None = None
-        """The function that is interpreted, or None for statements."""
+        """The interpreted function, or None if the code consists of statements."""
         self.inputs: dict[str, TracedTensor] = {}
         self.has_unnamed_input = False
         """Whether the name of the input tensor is still unknown."""
@@ -76,37 +77,41 @@ class InterpreterState:
         self.used_size_names: set[str] = set()
         """The names that the code has looked up as sizes."""
         self.given_names: set[str] = set()
-        """The names of sizes in the shapes of the inputs."""
+        """The names of symbolic sizes in the shapes of the inputs."""
         self.module_names: Set[str] = MODULE_NAMES
         """The names of modules in the code."""
         self.modules: dict[Path, CallFrame] = {}
-        """The frames of the imported files."""
+        """The frame of each imported file."""
         self.function_nodes: dict[ast.FunctionDef, list[ast.AST]] = {}
-        """The nodes of functions that were called."""
+        """Cached syntax nodes of the functions that were called."""
         self.is_snippet = False
         """Whether the code consists of statements rather than a function or a class."""
         self.is_quiet = False
         """Whether statements are interpreted without records and notes."""
         self.refused_line = 0
-        """The line of the op that is refused, or 0 if it is the line of the current statement."""
+        """The line of the refused op, or 0 if it is the line of the current statement."""
         self.unknown_calls: dict[ShapeError, UnknownCall] = {}
         """The calls with unknown results, keyed by their errors."""
         self.unpacked_counts: dict[ast.expr, int] = {}
-        """The number of names to which the result of a call is unpacked."""
+        """The number of targets to which the result of a call is unpacked."""
         self.input_groups: dict[str, tuple[TracedTensor, ...]] = {}
-        """The inputs that are several tensors, such as the results of a call."""
+        """The inputs that consist of several tensors, such as the results of a call."""
         self.unchecked: dict[tuple[int, str], None] = {}
-        """The line and the name of each layer with unchecked sizes."""
+        """The line and the name of each layer whose input sizes are not checked."""
         self.statement_count = 0
         """The number of interpreted statements."""
         self.in_place_change = ""
-        """The first expression that may change the elements of a tensor in place; empty if there is none."""
+        """The first expression that may change the elements of a tensor in place, or an empty string if there is none.
+        """
         self.leave_choice: int | None = None
-        """The number of the unknown condition that ends the iteration of a loop; None outside of unknown loops."""
+        """The index of the unknown condition that ends the current iteration of a loop.
+
+        None outside of loops with an unknown number of iterations.
+        """
         self.leave_count = 0
-        """The number of unknown conditions so far that may end the iteration."""
+        """The number of unknown conditions in the current iteration so far that may end it."""
         self.in_shape_argument = False
-        """Whether a shape argument is evaluated, in which an input of rank 1 denotes a size."""
+        """Whether a shape argument is being evaluated. In it, an input of rank 1 denotes a size."""
         self.line_starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
         """The character offset of each line."""
 
@@ -135,7 +140,7 @@ class InterpreterState:
         self.program.names.update(dict.fromkeys(names))
 
     def bind_variable(self, name: str, value: Binding) -> None:
-        """Set a variable of the current frame."""
+        """Set a variable in the current frame."""
         self.journal.write(self.frame.variables, name, value)
 
     def find_value(self, name: str) -> Binding:
@@ -164,7 +169,7 @@ class InterpreterState:
     def lookup_size(self, node: ast.expr, name: str) -> CodeValue:
         """Return the size, or the list of sizes, that a name denotes.
 
-        An attribute is looked up by its full name, such as `config.text.heads`, then by its last components.
+        An attribute is looked up first by its full name, such as `config.text.heads`, then by its last components.
         """
         parts = name.split(".")
         last = parts[-1]
@@ -183,7 +188,7 @@ class InterpreterState:
         return named_dim(last)
 
     def find_given_class(self, value: GivenValue) -> CodeValue:
-        """Return the class of the file that a given value names, or the value itself."""
+        """Return the class in the code with the name `value`, or `value` itself."""
         name = single_name(value)
         found = self.find_value(name) if name and name not in self.sizes else MISSING
         return found if isinstance(found, ClassValue) else value
@@ -199,7 +204,7 @@ class InterpreterState:
     def given_tensor(self, node: ast.Call | ast.Subscript) -> CodeValue:
         """Return the tensors that the user provides for a call or an item, or `MISSING`.
 
-        The text of a call may be preceded by its line number.
+        The user may write the line number before the text of a call.
         """
         names = (*self.inputs, *self.input_groups)
         if not any(name.endswith((")", "]")) for name in names):
@@ -215,7 +220,7 @@ class InterpreterState:
         )
 
     def check_tensors_known(self, nodes: Iterable[ast.expr]) -> None:
-        """Raise `ShapeError` (usage) for the first tensor of unknown shape."""
+        """Raise `ShapeError` (usage) for the first node that is a tensor of unknown shape."""
         for node in nodes:
             if (is_dict_item(node) or dotted_name(node)) and isinstance(self.evaluate(node), Monomial):
                 raise self.missing_shape_error(node)
@@ -231,7 +236,7 @@ class InterpreterState:
         return self.record_unknown_call(node, self.error(node, f"{truncate(callee)} is not known here", hint))
 
     def record_unknown_call(self, node: ast.Call, error: ShapeError) -> ShapeError:
-        """Record a call with a result that the user can provide, and return its error."""
+        """Record a call whose result the user can provide, and return its error."""
         was_quiet, self.is_quiet = self.is_quiet, True
         try:
             value = self.evaluate(node.args[0]) if node.args else None
@@ -248,12 +253,12 @@ class InterpreterState:
         return error
 
     def record_unknown_value(self, node: ast.expr, error: ShapeError, proposal: GivenValue = None) -> ShapeError:
-        """Record an expression with a value that the user can provide, and return its error."""
+        """Record an expression whose value the user can provide, and return its error."""
         self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, None, "where", proposal)
         return error
 
     def list_unknown_calls(self, final: ShapeError | None = None) -> list[UnknownCall]:
-        """Return the unknown calls that statements need, in order.
+        """Return the unknown calls on which statements depend, in order.
 
         `final` is the error of the result. A call that occurs on several lines is listed once, unless the proposals for
         its shape differ.
@@ -294,7 +299,7 @@ class InterpreterState:
         return partial(self.error, node)
 
     def node_span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """Return the start and end offset of a node in characters."""
+        """Return the start and end offsets of a syntax node in characters."""
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
         return self.char_offset(node.lineno, node.col_offset), self.char_offset(end_line, end_column)
 
@@ -320,7 +325,7 @@ class InterpreterState:
     ) -> ShapeError:
         """Build a usage error for a syntax node, with its span.
 
-        If the reason is the unknown name `unknown`, the name is recorded as a value that the user can provide.
+        If `unknown` is a name, it is recorded as a value that the user can provide.
         """
         name = str(unknown) if isinstance(unknown, Monomial) and str(unknown).isidentifier() else ""
         text = f"'{truncate(self.source_text(node))}': {message}"

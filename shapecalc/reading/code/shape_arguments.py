@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 BoundArguments: TypeAlias = "Mapping[str, Any]"
-"""The arguments of a call by parameter; an omitted one is its default, or None."""
+"""The arguments of a call, keyed by parameter. An omitted argument has its default, or None."""
 ResultFunction: TypeAlias = "Callable[[TracedTensor, BoundArguments, Call], CodeValue]"
-"""A function that returns the result of a call for its first tensor and its other arguments."""
+"""A function that returns the result of a call, given its first tensor and its other arguments."""
 
 
 def replace_dim(shape: Shape, axis: int, dim: Dim) -> Shape:
@@ -37,7 +37,7 @@ def require_tensor(value: CodeValue, call: Call) -> TracedTensor:
 
 
 def to_dims(value: CodeValue, count: int, call: Call) -> Shape:
-    """Return a value as a tuple of `count` sizes.
+    """Convert a value to `count` sizes.
 
     A single size is repeated.
     """
@@ -48,17 +48,14 @@ def to_dims(value: CodeValue, count: int, call: Call) -> Shape:
 
 
 def require_elements(tensor: TracedTensor, reduced: Iterable[int], call: Call) -> None:
-    """Check that each reduced axis has elements.
-
-    Raises `CheckRefused` (empty-reduction) for an axis of size 0.
-    """
+    """Raise `CheckRefused` (empty-reduction) if one of the axes `reduced` has size 0."""
     for axis in reduced:
         if tensor.shape[axis] == 0:
             raise call.refusal(f"dim {axis} is 0, and {call.name} needs an element", EMPTY_REDUCTION)
 
 
 def require_distinct_axes(axes: Sequence[int], call: Call) -> None:
-    """Raise `CheckRefused` (repeated-axis) if an axis is listed twice."""
+    """Raise `CheckRefused` (repeated-axis) if an axis occurs twice."""
     repeated = [axis for position, axis in enumerate(axes) if axis in axes[:position]]
     if repeated:
         raise call.refusal(f"axis {repeated[0]} is named twice", REPEATED_AXIS)
@@ -77,5 +74,5 @@ def require_equal_shapes(tensor: TracedTensor, other: TracedTensor, call: Call) 
 
 
 def are_unequal(one: Dim, other: Dim) -> bool:
-    """Return whether two sizes are different integers."""
+    """Return whether two sizes are integers that differ."""
     return isinstance(one, int) and isinstance(other, int) and one != other

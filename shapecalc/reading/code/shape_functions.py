@@ -1,7 +1,7 @@
-"""Result shapes of functions that have no op.
+"""Compute the result shapes of functions that have no op.
 
 The result is the first tensor of a new chain. Sources: the documentation of PyTorch 2.13 and NumPy 2.3;
-`tests/engines/test_checks.py` compares each row with PyTorch on random inputs.
+`tests/engines/test_checks.py` compares each function with PyTorch on random inputs.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ from shapecalc.reading.code.values import (
 
 
 class ShapeFunction(Record):
-    """A function without an op, with its parameters and its result function."""
+    """The parameters and the result function of a function that has no op."""
 
     parameters: tuple[str, ...]
-    """The names of the parameters, with their aliases after slashes and a default after `=`."""
+    """The parameter names. Aliases follow a slash, and a default follows `=`."""
     result: ResultFunction
 
     def apply(self, tensor: TracedTensor, call: Call) -> CodeValue:
@@ -72,7 +72,7 @@ class ShapeFunction(Record):
 def _gather(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `gather`: return a tensor with the shape of the indices.
 
-    The indices must have the rank of the tensor. Along the other axes, their dims must not exceed the dims of the
+    The indices must have the rank of the tensor. Along the axes other than `dim`, they must not be longer than the
     tensor.
     """
     index, axis = require_tensor(arguments["index"], call), call.to_axis(tensor, arguments["dim"])
@@ -83,7 +83,7 @@ def _gather(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Code
 def _require_index_shape(index: TracedTensor, tensor: TracedTensor, axis: int | None, call: Call) -> None:
     """Raise `CheckRefused` if indices have the wrong shape for a gather or scatter.
 
-    The indices must have the rank of the tensor, and may be longer only along `axis`.
+    The indices must have the rank of the tensor, and may be longer than the tensor only along `axis`.
     """
     pairs = zip(tensor.shape, index.shape, strict=False)
     too_long = [
@@ -132,7 +132,7 @@ def _masked_scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call)
 def _take_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `take_along_axis`.
 
-    The result has the shape of the indices, broadcast along the other axes.
+    The result has the shape of the indices, broadcast along all other axes.
     """
     index = require_tensor(arguments["index"], call)
     require_kinds(index, "i", call, "the index")
@@ -197,7 +197,10 @@ def _indices_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: C
 
 
 def _require_axis(tensor: TracedTensor, axis: CodeValue, call: Call) -> None:
-    """Check that a call has a single valid axis; the tensor may be a scalar."""
+    """Raise an error unless `axis` is a single valid axis.
+
+    The tensor may be a scalar.
+    """
     if isinstance(axis, tuple):
         raise call.error(f"{call.name} takes one dim")
     call.to_reduced_axis(tensor, axis)
@@ -217,7 +220,7 @@ def _topk(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
 
 
 def _require_count(count: Dim, least: int, size: Dim, call: Call) -> None:
-    """Raise `CheckRefused` if a count is less than `least` or exceeds the size."""
+    """Raise `CheckRefused` if a count is less than `least` or greater than `size`."""
     if isinstance(count, int) and (count < least or (isinstance(size, int) and count > size)):
         raise call.refusal(f"there are no {count} of {size}")
 
@@ -276,7 +279,7 @@ def _shape_of_other(tensor: TracedTensor, arguments: BoundArguments, call: Call)
 
 
 def _new_tensor(tensor: TracedTensor, call: Call) -> CodeValue:
-    """Apply `new_zeros` and similar methods."""
+    """Apply `new_zeros` or a similar method."""
     keywords = {name: value for name, value in call.keywords.items() if name not in ("size", "shape")}
     sized = [value for name, value in call.keywords.items() if name in ("size", "shape")]
     values = (*sized, *call.positional)
@@ -301,7 +304,7 @@ def _insert_missing_axes(tensor: TracedTensor, _: BoundArguments, call: Call) ->
 
 
 def _diagonal_length(rows: Dim, columns: Dim, offset: int, call: Call) -> Dim:
-    """Return the length of a diagonal of a matrix."""
+    """Return the length of the diagonal of a matrix at an offset from the main diagonal."""
     if isinstance(rows, int) and isinstance(columns, int):
         return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
     if rows == columns and offset == 0:
@@ -384,7 +387,7 @@ def _elementwise(tensor: TracedTensor, call: Call) -> CodeValue:
 def _elementwise_in_place(tensor: TracedTensor, call: Call) -> CodeValue:
     """Apply an in-place elementwise method.
 
-    The other tensors are broadcast to the shape of the tensor.
+    The other tensors must broadcast to the shape of `tensor`.
     """
     if call.name == "fill_diagonal_":
         _require_square(tensor, call)
@@ -448,7 +451,7 @@ def _affine_grid(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
 def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply scaled dot product attention.
 
-    With `enable_gqa`, the keys may have fewer heads than the queries.
+    If `enable_gqa` is set, the keys may have fewer heads than the queries.
     """
     key, value = require_tensor(arguments["key"], call), require_tensor(arguments["value"], call)
     parts = (tensor, key, value)
@@ -746,7 +749,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "histc": ShapeFunction(("bins", "min", "max"), _histc),
     **dict.fromkeys(("addmm", "baddbmm"), ShapeFunction(("mat1/batch1", "mat2/batch2", "beta", "alpha"), _add_product)),
 }
-"""The functions without an op, by name; `F.unfold` is the function, and `unfold` the method."""
+"""The functions that have no op, keyed by name. `F.unfold` is the function, and `unfold` is the method."""
 ELEMENTWISE_FUNCTIONS = {
     *("eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "greater", "less_equal", "greater_equal"),
     *("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "isclose"),
@@ -764,7 +767,7 @@ IN_PLACE_METHODS = {
 }
 """Methods that change the elements of a tensor and keep its shape."""
 NEW_METHODS = {"new_zeros", "new_ones", "new_empty", "new_full"}
-"""Methods that create a tensor of a given shape."""
+"""The methods that create a tensor of a requested shape."""
 
 
 def qualified_name(path: str) -> str:
@@ -781,7 +784,7 @@ def qualified_name(path: str) -> str:
 
 
 def call_shape_function(name: str, tensor: TracedTensor, call: Call) -> CodeValue:
-    """Call a function that has no op, by name."""
+    """Call a function that has no op, given its name."""
     if name in ELEMENTWISE_FUNCTIONS:
         return _elementwise(tensor, call)
     if name in IN_PLACE_METHODS:
@@ -792,4 +795,4 @@ def call_shape_function(name: str, tensor: TracedTensor, call: Call) -> CodeValu
 
 
 SHAPE_FUNCTION_NAMES = {*SHAPE_FUNCTIONS, *ELEMENTWISE_FUNCTIONS, *IN_PLACE_METHODS, *NEW_METHODS}
-"""The names of all functions of this module."""
+"""The names of all functions that this module evaluates."""

@@ -1,4 +1,4 @@
-"""Shapes of sliding windows and Fourier transforms."""
+"""Compute the result shapes of sliding windows and Fourier transforms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def unfold_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> 
 
 
 def unfold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `F.unfold`: return the columns of an image."""
+    """Apply `F.unfold`, which copies the windows of an image to columns."""
     if tensor.rank not in (3, 4):
         raise call.refusal(f"unfold takes 3 or 4 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
     _require_elements_after_batch(tensor, 3, call)
@@ -66,7 +66,7 @@ def _window_counts(dims: Shape, arguments: BoundArguments, call: Call, tensor: T
 
 
 def fold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `F.fold`: combine columns into an image."""
+    """Apply `F.fold`, which combines columns into an image."""
     sizes, kernel = to_dims(arguments["output_size"], 2, call), to_dims(arguments["kernel_size"], 2, call)
     if tensor.rank not in (2, 3):
         raise call.refusal(f"fold takes 2 or 3 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
@@ -105,7 +105,7 @@ def apply_fourier_transform(tensor: TracedTensor, arguments: BoundArguments, cal
 
 
 def apply_stft(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `stft`: return the spectra of the windows of a signal."""
+    """Apply `stft`, which returns the spectra of the windows of a signal."""
     size = call.to_integer(arguments["n_fft"])
     hop = call.to_integer(arguments["hop_length"], size // 4)
     if not truth_value(arguments["return_complex"]) or tensor.rank not in (1, 2) or hop < 1:

@@ -1,4 +1,4 @@
-"""Functions that return sizes or create tensors."""
+"""Evaluate functions that return sizes or create tensors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shapecalc.reading.preserving import CAST, ELEMENTWISE
 
 
 def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
-    """Return the shape of a tensor, or the dim along the axis of the call."""
+    """Return the shape of a tensor, or its size along the axis of the call."""
     if not isinstance(value, TracedTensor):
         raise call.error(f"{call.name} works on the tensor only")
     (axis,) = call.bind_arguments("dim/axis")
@@ -33,7 +33,7 @@ def _evaluate_shape(value: CodeValue, call: Call) -> CodeValue:
 
 
 def _evaluate_strides(value: CodeValue, call: Call) -> CodeValue:
-    """Return the strides of a tensor, or the stride along the axis of the call.
+    """Return the strides of a tensor, or its stride along the axis of the call.
 
     An unknown stride is nan.
     """
@@ -53,9 +53,9 @@ def require_dims(value: CodeValue, call: Call) -> Shape:
 
 
 def _require_size(value: CodeValue, call: Call) -> CodeValue:
-    """Check that a value is a size or a tuple, and return it.
+    """Return a value that is a size or a tuple.
 
-    Raises `ShapeError` (usage) otherwise.
+    Raises `ShapeError` (usage) for any other value.
     """
     if isinstance(value, tuple) or is_dim(value):
         return value
@@ -79,7 +79,7 @@ def _list_elements(value: CodeValue, call: Call) -> CodeValue:
 
 
 def _unknown_element(tensor: TracedTensor) -> float:
-    """Return the unknown number that represents an element of a tensor."""
+    """Return a new unknown number that represents an element of a tensor."""
     return UNKNOWN_INTEGER if tensor.kinds == "i" else nan
 
 
@@ -111,7 +111,7 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     "item": lambda value, _: _unknown_element(value) if isinstance(value, TracedTensor) else nan,
     **dict.fromkeys(("is_floating_point", "is_complex", "is_contiguous", "get_device"), lambda *_: nan),
 }
-"""Evaluators of functions that return sizes or shapes, by function name; for example, `len` and `numel`."""
+"""Evaluators of functions that return sizes or shapes, such as `len` and `numel`, keyed by function name."""
 
 
 def _requested_shape(call: Call) -> Shape:
@@ -172,11 +172,11 @@ CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
     **dict.fromkeys(("hann_window", "hamming_window"), lambda call: (call.to_dim(call.positional[0]),)),
     **dict.fromkeys(("tril_indices", "triu_indices"), triangle_indices_shape),
 }
-"""Functions that compute the shape of a created tensor, by the name of the creation function."""
+"""Functions that compute the shape of a created tensor, keyed by the name of the creation function."""
 
 
 def created_elements(call: Call) -> tuple[str, tuple[int, int] | None]:
-    """Return the possible element kinds of the tensor that a call creates, and its extremes if known."""
+    """Return the possible kinds of the tensor that a call creates, and its smallest and largest element if known."""
     if call.name in ("zeros", "ones"):
         value = int(call.name == "ones")
         return "f", (value, value)
@@ -202,7 +202,7 @@ def created_elements(call: Call) -> tuple[str, tuple[int, int] | None]:
 
 
 def require_created_size(created: TracedTensor, call: Call) -> None:
-    """Raise `CheckRefused` if PyTorch does not create a tensor of this size."""
+    """Raise `CheckRefused` if PyTorch cannot create a tensor of this size."""
     if any(isinstance(dim, int) and dim < 0 for dim in created.shape):
         raise call.refusal("a size is not negative")
     if call.name != "arange" or not created.conventions.torch_checks:

@@ -91,13 +91,13 @@ class CodeInterpreter(AssignmentEvaluator):
     ) -> CodeChain:
         """Interpret code, and return its chain.
 
-        `inputs` maps the names of tensors to shapes, and `strides` maps the names of some tensors to their strides. If
-        a name is empty, the method finds the name in the code and raises `UnnamedInputIdentified`. `entry_name` is the
-        name of the function, class or method to interpret; by default it is the last one. Raises `ShapeError` (usage)
-        for code that is not supported.
+        `inputs` maps the names of tensors to shapes, and `strides` maps the names of tensors that are not row-major to
+        their strides. If a name is empty, the method finds the name in the code and raises `UnnamedInputIdentified`.
+        `entry_name` is the name of the function, class or method to interpret; by default it is the last one. Raises
+        `ShapeError` (usage) for code that is not supported.
         """
         if path is not None:
-            from pathlib import Path  # deferred, because a line of code has no path, and the import costs 3 ms
+            from pathlib import Path  # imported here, because it takes 3 ms, and a line of code has no path
 
             self.frame.path = Path(path)
         try:
@@ -167,7 +167,7 @@ class CodeInterpreter(AssignmentEvaluator):
         return value
 
     def find_in_module(self, path: Path | None, name: str) -> Binding:
-        """Return the value of a name in a file of the package, or `MISSING`."""
+        """Return the value of a name that a file of the package defines, or `MISSING`."""
         module = path and self.load_module(path)
         if not module:
             return MISSING  # type: ignore[no-any-return]
@@ -180,8 +180,8 @@ class CodeInterpreter(AssignmentEvaluator):
     def load_module(self, path: Path) -> CallFrame | None:
         """Interpret a module of the package, and return its frame.
 
-        Returns None if the module is not read. The text of the module is appended to the text of the code, so that
-        positions in both are unique.
+        Returns None if the file cannot be read. The text of the module is appended to the text of the code, so that
+        source positions stay unique.
         """
         if path in self.modules:
             return self.modules[path]
@@ -361,7 +361,10 @@ class CodeInterpreter(AssignmentEvaluator):
             self.record_statement(statement, dict.fromkeys(bound_names(statement), error))
 
     def ask_for_part(self, statement: ast.stmt, error: ShapeError) -> None:
-        """Record the first call or item in a statement that raises an error, whose shape the user can provide."""
+        """Record the first call or item in a statement that raises `error`.
+
+        The user can provide its shape.
+        """
         value = getattr(statement, "value", None)
         pending = [value] if isinstance(value, ast.expr) else []
         while pending:
@@ -376,10 +379,10 @@ class CodeInterpreter(AssignmentEvaluator):
                 pending += [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
 
     def assigns_declared_inputs(self, stored: Iterable[str], loaded: set[str]) -> bool:
-        """Return whether a statement assigns only inputs that the user declares.
+        """Return whether a statement assigns only inputs whose shapes the user declares.
 
-        Such a statement, for example `img = imread('a.png')`, is not in a function, its inputs are unassigned, and its
-        value does not depend on a variable.
+        Such a statement, for example `img = imread('a.png')`, is outside of functions, its inputs are unassigned, and
+        its value does not depend on a variable.
         """
         is_declared = all(name in self.inputs and self.find_value(name) is self.inputs[name] for name in stored)
         return is_declared and self.is_snippet and not any(self.is_assigned(name) for name in loaded if name)
@@ -409,7 +412,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def record_in_place_change(self, statement: ast.stmt) -> None:
         """Record that a skipped statement may change tensors in place.
 
-        Such statements are `x.fill_(0)`, `np.random.shuffle(x)` and a loop that assigns to `x[i]`.
+        Examples are `x.fill_(0)`, `np.random.shuffle(x)` and a loop that assigns to `x[i]`.
         """
         nodes = [*ast.walk(statement)]
         may_change = isinstance(statement, ast.Expr) or any(
@@ -480,7 +483,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def record_statement(self, node: ast.stmt, names: Mapping[str, Binding]) -> None:
         """Record the values that a statement binds or returns.
 
-        An item of an unknown dict and other names without a value are omitted.
+        Names without a value are omitted, for example an item of an unknown dict.
         """
         frame, end = self.frame, node.end_lineno or node.lineno
         if self.is_quiet:
@@ -515,9 +518,9 @@ class CodeInterpreter(AssignmentEvaluator):
         self.bind_variable(node.name, ClassValue(node, outer, bases, members))
 
     def interpret_if(self, node: ast.If) -> None:
-        """Interpret the branch that is executed.
+        """Interpret the branch of an `if` statement that is executed.
 
-        If the condition is unknown, both branches are interpreted, and their changes are merged.
+        If the condition is unknown, both branches are interpreted and their changes are merged.
         """
         is_true = self.evaluate_truth(node.test)
         if is_true is not None:
@@ -530,7 +533,7 @@ class CodeInterpreter(AssignmentEvaluator):
     ) -> None:
         """Interpret alternative bodies, and merge their changes.
 
-        Only one of the bodies is executed. `test` is the condition.
+        Only one of the bodies would be executed. `test` is the condition of an `if` statement.
         """
         branches = [self.interpret_branch(body) for body in bodies]
         error = self.branch_error(node, test) if test else self.error(node, "whether this raises is not known")
@@ -543,9 +546,9 @@ class CodeInterpreter(AssignmentEvaluator):
             raise branches[0]  # type: ignore[misc]  # all are refusals
 
     def interpret_branch(self, body: Sequence[ast.stmt]) -> Changes | StageRefused:
-        """Interpret a branch, and undo and return its changes.
+        """Interpret a branch, undo its changes and return them.
 
-        Returns the refusal if an op is refused.
+        Returns the exception if an op in the branch is refused.
         """
         self.journal.start()
         try:
@@ -564,7 +567,7 @@ class CodeInterpreter(AssignmentEvaluator):
     ) -> None:
         """Mark the values that the branches of a condition change as unknown.
 
-        This is necessary if an op in one of the branches is refused.
+        This is necessary if a branch is interrupted by a refused op.
         """
         for changes in branches:
             for container, key, _ in changes.values():
@@ -615,7 +618,7 @@ class CodeInterpreter(AssignmentEvaluator):
         self.journal.write(state, "results", (*before, *results))
 
     def apply_changes(self, branches: Sequence[Changes], error: ShapeError) -> None:
-        """Apply the changes of the branches that may be executed."""
+        """Apply the merged changes of the branches that may be executed."""
         slots = {slot: (container, key) for changes in branches for slot, (container, key, _) in changes.items()}
         for slot, (container, key) in slots.items():
             before = container.get(key, MISSING)
@@ -642,7 +645,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def interpret_loop(self, node: ast.For | ast.While) -> None:
         """Interpret a `for` or `while` loop.
 
-        If the number of iterations is unknown, the loop is interpreted as any number of equal iterations.
+        If the number of iterations is unknown, the loop is interpreted until another iteration changes no values.
         """
         count, known, outer = len(self.records), {**self.skipped_errors}, (self.leave_choice, self.leave_count)
         self.leave_choice = None
@@ -681,7 +684,8 @@ class CodeInterpreter(AssignmentEvaluator):
     def iterate(self, node: ast.expr) -> Iterator[Binding]:
         """Yield the items of the iterable in a `for` statement.
 
-        The body of the loop may take items of an iterator, too. Raises `UnknownIterations` for unknown items.
+        If the iterable is an iterator, the body of the loop may also take items from it. Raises `UnknownIterations` for
+        unknown items.
         """
         try:
             value = self.evaluate(node)
@@ -701,7 +705,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def interpret_unknown_loop(self, node: ast.For | ast.While, error: ShapeError) -> None:
         """Interpret a loop with an unknown number of iterations.
 
-        The names that an iteration changes are merged with their values before it, until no more of them change.
+        The values after an iteration are merged with those before it, until no value changes.
         """
         was_quiet, self.is_quiet = self.is_quiet, True
         try:
@@ -718,7 +722,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def merge_iteration(self, node: ast.For | ast.While, error: ShapeError) -> bool:
         """Interpret one iteration of a loop, and merge its changes with the values before it.
 
-        The body is interpreted once for each unknown condition that may end the iteration, and once to its end. Returns
+        The body is interpreted once to its end, and once for each unknown condition that may end the iteration. Returns
         whether a value changed.
         """
         branches: list[Changes | StageRefused] = []
@@ -744,7 +748,7 @@ class CodeInterpreter(AssignmentEvaluator):
         return any(container.get(key, MISSING) != old[slot] for slot, (container, key) in slots.items())
 
     def interpret_iteration(self, node: ast.For | ast.While) -> Changes | StageRefused:
-        """Interpret one iteration of a loop with an unknown number of iterations, and undo and return its changes."""
+        """Interpret one iteration of an unknown loop, undo its changes and return them."""
         self.count_iteration(node)
         self.journal.start()
         if isinstance(node, ast.For):
@@ -758,7 +762,7 @@ class CodeInterpreter(AssignmentEvaluator):
         return self.journal.roll_back()
 
     def assign_unknown_item(self, node: ast.For) -> None:
-        """Bind the target of a loop to an item of its iterable, whose number of items is unknown."""
+        """Bind the target of a loop to an item of an iterable of unknown length."""
         value = self.evaluate_binding(node.iter)
         if isinstance(value, TracedTensor) and value.rank:
             self.assign_target(node.target, TensorChunks(value, 0, None).chunk(0))
@@ -840,14 +844,14 @@ class CodeInterpreter(AssignmentEvaluator):
 
 
 def copy_lists(value: Binding) -> Binding:
-    """Return a value with copies of its lists, which later statements do not change."""
+    """Return a value with copies of its lists, so that later statements do not change them."""
     if isinstance(value, CodeList) and value.is_known:
         return CodeList([copy_lists(item) for item in value.bindings])
     return tuple([copy_lists(item) for item in value]) if isinstance(value, tuple) else value  # type: ignore[misc]
 
 
 def _assigned_values(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:
-    """Yield the names to which a method assigns non-constant values, with the lines."""
+    """Yield each name to which a method assigns a non-constant value, and the line."""
     for node in ast.walk(method):
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and not isinstance(node.value, ast.Constant):
             for name in names_in_statement(node, ast.Store):
@@ -876,11 +880,11 @@ class UnknownIterations(ShapeError):
 
 LOOP_EXITS = ("break", "continue")
 MAX_MERGES = 6
-"""The number of iterations after which the names of a loop are unknown if a value still changes."""
+"""The maximum number of iterations that are merged. If a value still changes, the changed names become unknown."""
 MAX_LEAVES = 4
-"""The number of unknown conditions in a loop for which the end of an iteration is followed."""
+"""The maximum number of unknown conditions in a loop that are followed to an early end of an iteration."""
 MODULE_NAME = "module"
-"""The value of `__name__`: files are read as if they were imported."""
+"""The value of `__name__` in interpreted code, as in an imported module."""
 LIST_METHODS = {
     "add_module",
     "append",

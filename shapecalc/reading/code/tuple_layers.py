@@ -1,7 +1,7 @@
-"""Result shapes of PyTorch layers that have no op.
+"""Compute the result shapes of PyTorch layers that have no op.
 
-The layers are attention, recurrent layers and embeddings. Source: the documentation of `torch.nn` in
-PyTorch 2.13. `tests/engines/test_checks.py` compares the shapes with PyTorch on random inputs.
+The layers are attention, recurrent layers and embeddings. Source: the documentation of `torch.nn` in PyTorch 2.13.
+`tests/engines/test_checks.py` compares the shapes with PyTorch on random inputs.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 LayerFunction: TypeAlias = "Callable[[TracedTensor, Mapping[str, Any], Call], CodeValue]"
-"""A function that returns the result of a layer for its first input, the layer's arguments, and its other inputs."""
+"""A function that returns the result of a layer.
+
+Its arguments are the first input, the constructor arguments of the layer, and the call with the other inputs.
+"""
 
 
 class ResultLayer(Record):
-    """A layer without an op, with its parameters and its result function."""
+    """The parameters and the result function of a layer that has no op."""
 
     parameters: tuple[str, ...]
     result: LayerFunction
@@ -48,7 +51,7 @@ def _embedding(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
 
 
 def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
-    """Apply multi-head attention: return the output and the weights."""
+    """Apply multi-head attention, and return the output and the attention weights."""
     inputs = call.bind_arguments(
         *("key", "value", "key_padding_mask", "need_weights", "attn_mask", "average_attn_weights", "is_causal")
     )
@@ -67,7 +70,7 @@ def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
 
 
 def _require_attention_inputs(parts: Sequence[TracedTensor], sizes: Sequence[Dim], length: int, call: Call) -> None:
-    """Raise `CheckRefused` if queries, keys and values do not fit together.
+    """Raise `CheckRefused` if the shapes of queries, keys and values do not match.
 
     `sizes` are the last dims of the three tensors, and `length` is the axis of the sequence.
     """
@@ -85,9 +88,9 @@ def _require_attention_inputs(parts: Sequence[TracedTensor], sizes: Sequence[Dim
 def _require_masks(
     tensor: TracedTensor, key: TracedTensor, mask: CodeValue, padding: CodeValue, length: int, heads: Dim, call: Call
 ) -> None:
-    """Check the attention mask and the key padding mask of a layer.
+    """Raise `CheckRefused` if an attention mask or a key padding mask has the wrong shape.
 
-    `length` is the axis of the sequence. Raises `CheckRefused` if a mask has the wrong shape.
+    `length` is the axis of the sequence.
     """
     batches = (tensor.shape[1 - length],) if tensor.rank == 3 else ()
     matrix, keys = (tensor.shape[length], key.shape[length]), (*batches, key.shape[length])
@@ -104,7 +107,7 @@ def _require_masks(
 
 
 def _require_divisible_by_heads(call: Call, size: Dim, heads: Dim) -> None:
-    """Raise `CheckRefused` unless the size is a multiple of the number of heads."""
+    """Raise `CheckRefused` unless `size` is a multiple of the number of heads."""
     if size == 0:
         raise call.refusal("its size is at least 1")
     if isinstance(size, int) and isinstance(heads, int) and (heads < 1 or size % heads):
@@ -112,7 +115,7 @@ def _require_divisible_by_heads(call: Call, size: Dim, heads: Dim) -> None:
 
 
 def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
-    """Apply a recurrent layer: return the outputs and the last states."""
+    """Apply a recurrent layer, and return the outputs and the final states."""
     hidden, size = call.to_dim(arguments["hidden_size"]), call.to_dim(arguments["input_size"])
     if tensor.rank not in (2, 3) or are_unequal(tensor.shape[-1], size):
         raise call.refusal(f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
@@ -185,7 +188,7 @@ RESULT_LAYERS: Mapping[str, ResultLayer] = {
         ResultLayer((*_TRANSFORMER, "norm_first", "bias"), _transformer_layer),
     ),
 }
-"""The layers that have no op, by name."""
+"""The layers that have no op, keyed by name."""
 
 FUNCTIONS_OF_LAYERS: Mapping[str, str] = {
     "Unfold": "F.unfold",
@@ -204,7 +207,7 @@ FUNCTIONS_OF_LAYERS: Mapping[str, str] = {
     "HuberLoss": "huber_loss",
     "KLDivLoss": "kl_div",
 }
-"""The functions that layers call with their own arguments, by the name of the layer."""
+"""The function that each layer calls with its own arguments."""
 IMPLIED_ARGUMENTS: Mapping[str, Mapping[str, CodeValue]] = {"UpsamplingBilinear2d": {"mode": "bilinear"}}
 """The function arguments that the name of a layer implies."""
 _PAD_LAYER = "(Zero|Constant|Reflection|Replication|Circular)Pad([123])d"

@@ -1,4 +1,4 @@
-"""The values of expressions: tensors, containers, layers and functions."""
+"""Represent the values of expressions: tensors, containers, layers and functions."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ CodeValue: TypeAlias = (
 )
 """The value of an expression; nan represents an unknown number or truth value."""
 GivenValue: TypeAlias = "int | float | str | Shape | tuple[GivenValue, ...] | None"
-"""A value from the user for a name, or for an expression such as a condition."""
+"""A value that the user provides for a name, or for an expression such as a condition."""
 Binding: TypeAlias = "CodeValue | ShapeError"
-"""The value of a name, or the error that its use raises."""
+"""The value of a name, or the error that is raised when the name is used."""
 ErrorFactory: TypeAlias = Callable[..., ShapeError]
-"""A function that converts a message and a hint to the error for an expression."""
+"""A function that builds the error for an expression from a message and a hint."""
 REARRANGING_OPS = {
     op.name for op in (RESHAPE, VIEW, TRANSPOSE, UNSQUEEZE, SQUEEZE, FLATTEN, EXPAND, TILE, FLIP, REARRANGE)
 }
-"""The names of the ops that preserve every element of the input."""
+"""The names of the ops whose output has the same elements as the input."""
 MAYBE_NONE = float("nan")
 """An unknown value that may be None, such as a mask."""
 UNKNOWN_INTEGER = float("nan")
 """An unknown integer, such as an element of a tensor."""
 UNNAMED_CHANGE = "?"
-"""The untraced change of a tensor during the evaluation of the expression that changes it."""
+"""The placeholder for an untraced change while the expression that causes it is evaluated."""
 
 
 class StageRefused(Exception):
@@ -87,7 +87,7 @@ class CheckRefused(StageRefused):
     """
 
     def __init__(self, error: ShapeError, rule: Rule) -> None:
-        """Report the message of an error as the violation of a rule.
+        """Create the exception for an error that violates `rule`.
 
         `args` contains the resulting error.
         """
@@ -105,24 +105,24 @@ def index_count_error(count: int, rank: int, error: ErrorFactory) -> CheckRefuse
 
 
 class ProgramSizes:
-    """The named sizes of a program, which all chains of its tensors share.
+    """The symbolic sizes of a program, which the chains of all its tensors share.
 
-    Sizes with equal definitions share a name.
+    A size that is not a monomial gets a new name, such as H1. Sizes with equal definitions share a name.
     """
 
     def __init__(self) -> None:
-        """Create an empty namespace of sizes."""
+        """Create a program without names."""
         self.names: dict[str, SizeExpression | None] = {}
-        """The definition of each named result, or None for any other name."""
+        """The definition of each new name, or None for any other name."""
         self.conditions: dict[Condition, None] = {}
-        """The conditions of divisions of named sizes."""
+        """The conditions under which divisions of symbolic sizes have no remainder."""
         self.element_sizes: dict[int, tuple[object, Dim]] = {}
         """The scalar tensors that are used as sizes, with the names of these sizes, keyed by identity."""
 
     def add_dims(self, left: Dim, right: Dim) -> Dim:
         """Return the sum of two sizes.
 
-        A sum that is not a monomial is a named result.
+        A sum that is not a monomial gets a new name.
         """
         allocator = NameAllocator(self.names, self.names)
         total = allocator.floor_dim(allocator.expand_sums([left, right]))
@@ -132,7 +132,7 @@ class ProgramSizes:
     def floor_dim(self, terms: Sequence[Dim], divisor: int, offset: int) -> Dim:
         """Return `floor(sum(terms) / divisor) + offset`.
 
-        A value that is not a monomial is a named result.
+        A value that is not a monomial gets a new name.
         """
         allocator = NameAllocator(self.names, self.names)
         result = allocator.floor_dim(allocator.expand_sums(terms), divisor, offset)
@@ -157,7 +157,7 @@ class ProgramSizes:
         return named_dim(f"{prefix}{number}")
 
     def modulo(self, dim: Dim, divisor: int, *, negates: bool = False) -> Dim:
-        """Return `dim % divisor`, or with `negates` `-dim % divisor`.
+        """Return `dim % divisor`, or `-dim % divisor` if `negates` is True.
 
         The divisor is positive.
         """
@@ -166,9 +166,9 @@ class ProgramSizes:
         return self.add_dims(dim, product((-divisor, self.floor_dim([dim], divisor, 0))))
 
     def divide_dim(self, fraction: Monomial, *, rounds_up: bool) -> Dim:
-        """Divide a size, rounding down, or up if `rounds_up`.
+        """Round a non-integral size down, or up if `rounds_up` is True.
 
-        The quotient is a named result.
+        The result gets a new name.
         """
         dividend, divisor = product((fraction, fraction.denominator)), fraction.denominator
         allocator = NameAllocator(self.names, self.names)
@@ -177,12 +177,15 @@ class ProgramSizes:
         return result
 
     def require_division(self, left: Dim, right: Dim) -> None:
-        """Record the condition that one size is a multiple of another."""
+        """Record the condition that `left` is a multiple of `right`."""
         with suppress(Unsatisfiable):
             self.conditions.update(dict.fromkeys(require_divisible(left, right)))
 
     def resolve(self, request: Request) -> Trace:
-        """Resolve a request, with new names for its named results."""
+        """Resolve a request.
+
+        Output dims that are not monomials get new names.
+        """
         if not request.is_symbolic:
             return resolve(request)
         trace = resolve(replace(request, names_in_use=self.names))
@@ -202,25 +205,28 @@ class TracedTensor(Record):
     traces: tuple[Trace, ...] = ()
     """The resolved request of each stage."""
     strides: Shape | None = ()
-    """The strides in elements, or None if they are unknown, for example because they depend on sizes."""
+    """The strides in elements, or None if they are unknown, for example because a size is symbolic."""
     untraced_change: str = ""
-    """The first expression that changes the elements and has no stage; empty if there is none."""
+    """The first expression that changes the elements without a stage, or an empty string if there is none."""
     input_shape: Shape = ()
     """The shape before the first stage."""
     input_name: str = ""
-    """The name of the input that the chain begins with; empty if the code creates this tensor."""
+    """The name of the input with which the chain begins, or an empty string if the code creates this tensor."""
     is_main: bool = False
     """Whether the tensor derives from the first input."""
     size: Dim | None = None
-    """The only dim of an input of rank 1; in arithmetic, the input is an integer with this value."""
+    """The only dim of an input of rank 1. In arithmetic, the input represents an integer with this value."""
     earlier_conditions: Conditions = ()
-    """The conditions of other chains that this tensor depends on."""
+    """The conditions of other chains on which this tensor depends."""
     kinds: str = ANY_KIND
-    """The possible kinds of the elements, see `kinds`."""
+    """The possible kinds of the elements, as defined in the module `kinds`."""
     extremes: tuple[int, int] | None = None
-    """The smallest and the largest element, or None if they are not known or not integral."""
+    """The smallest and the largest element, or None if they are unknown or not integers."""
     absence: ShapeError | None = None
-    """The error of a branch in which the value is None instead of a tensor, or None if it is always a tensor."""
+    """The error to raise if the value is None instead of a tensor, or None if it is always a tensor.
+
+    The value may be None if only one branch of a condition assigns a tensor.
+    """
 
     @lazy
     def conditions(self) -> Conditions:
@@ -248,7 +254,7 @@ class TracedTensor(Record):
     def apply_to_operands(
         self, op: Op, operand_strides: Sequence[Shape], options: Mapping[str, object]
     ) -> TracedTensor:
-        """Apply an op on several operands as a new stage.
+        """Apply an op to several operands as a new stage.
 
         `operand_strides` are the strides of the other operands. Raises the errors of `apply`.
         """
@@ -301,8 +307,8 @@ class TracedTensor(Record):
     def view(self, target: Shape, error: ErrorFactory) -> TracedTensor:
         """Apply PyTorch's `view`.
 
-        If the strides that a chain derives from its stages differ from the actual strides, the stage contains the
-        actual strides, or is replaced by a reshape. Raises `ShapeError` (usage) if the strides are unknown.
+        A chain derives strides from its stages. If they differ from the actual strides, the stage contains the actual
+        strides, or is replaced by a reshape. Raises `ShapeError` (usage) if the strides are unknown.
         """
         if self.strides is None:
             unknown = error("the strides of this tensor are not known", "give sizes with --where, or write reshape")
@@ -322,7 +328,7 @@ class TracedTensor(Record):
             raise StageRefused(self.input_shape, stages) from None
 
     def apply_scalar_op(self) -> TracedTensor:
-        """Apply an elementwise op with a number.
+        """Apply an elementwise op whose other operand is a number.
 
         The caller sets the kinds of the result.
         """
@@ -343,14 +349,14 @@ class TracedTensor(Record):
 
 
 class TensorChunks(Record):
-    """The parts of a split tensor before one of them is selected."""
+    """The parts of a split tensor, before one of them is selected."""
 
     tensor: TracedTensor
     axis: int
     count: int | None
     """The number of parts, or None if unknown."""
     split_options: Mapping[str, object] | None = None
-    """The options of the `split` op, or None for an unbind, which drops the axis."""
+    """The options of the `split` op, or None for an unbind, which removes the axis."""
 
     def chunk(self, index: int) -> TracedTensor:
         """Return the part at `index` as a tensor."""
@@ -360,7 +366,7 @@ class TensorChunks(Record):
 
     @property
     def all_chunks(self) -> TracedTensor | None:
-        """The tensor after a `split` stage with all parts, or None for an unbind."""
+        """The tensor after a `split` stage that keeps all parts, or None for an unbind."""
         return (
             None
             if self.split_options is None
@@ -375,16 +381,19 @@ class LayerInstance(Record):
     positional: tuple[CodeValue, ...]
     keywords: Mapping[str, CodeValue]
     child_names: tuple[str, ...] = ()
-    """The names of the layers of a `Sequential`, or an empty tuple if they are numbers."""
+    """The names of the layers of a `Sequential`, or an empty tuple if they are numbered."""
 
     @property
     def children(self) -> dict[str, CodeValue]:
-        """The layers of a `Sequential`, by name."""
+        """The layers of a `Sequential`, keyed by name."""
         names = self.child_names or [*map(str, range(len(self.positional)))]
         return dict(zip(names, self.positional, strict=True)) if self.name == "Sequential" else {}
 
     def add_child(self, name: str, layer: CodeValue) -> LayerInstance:
-        """Return a `Sequential` with a layer added, or replaced if the name exists."""
+        """Return a `Sequential` with a layer added.
+
+        An existing layer with the same name is replaced.
+        """
         layers = self.children | {name: layer}
         return replace(self, positional=tuple(layers.values()), child_names=tuple(layers))
 
@@ -397,7 +406,7 @@ class LayerInstance(Record):
 
 
 ARGUMENT_MARKS = {"stride": "s", "padding": "p", "dilation": "d", "groups": "g"}
-"""The short names of the arguments of layers."""
+"""The abbreviations of layer arguments."""
 
 
 def _format_argument(value: CodeValue) -> str:
@@ -411,10 +420,10 @@ def _format_argument(value: CodeValue) -> str:
 
 
 class CodeList:
-    """A mutable list."""
+    """A mutable list or an iterator."""
 
     def __init__(self, items: Iterable[Binding], *, is_iterator: bool = False) -> None:
-        """Create a list, or with `is_iterator` an iterator, which contains the remaining items.
+        """Create a list, or an iterator over remaining items if `is_iterator` is True.
 
         An item may be an error, which is raised when the item is used.
         """
@@ -472,7 +481,7 @@ class CodeDict:
         return items
 
     def values(self) -> dict[str, CodeValue]:
-        """Return the items with keys as strings.
+        """Return the values, keyed by the keys as strings.
 
         Raises the error of an unknown value.
         """
@@ -483,23 +492,23 @@ class CodeDict:
 
 
 class CallFrame:
-    """The variables and the state of a call, a module or a comprehension."""
+    """The variables and the interpreter state of a call, a module or a comprehension."""
 
     def __init__(self, function: str, parent: CallFrame | None = None, depth: int = 0) -> None:
         """Create a frame.
 
-        Unbound names are looked up in `parent`. A nested frame has a larger depth.
+        Names that are unbound in the frame are looked up in `parent`. `depth` is the number of enclosing calls.
         """
         self.function, self.parent, self.depth = function, parent, depth
         self.variables: dict[str, Binding] = {}
         self.imports: dict[str, ImportedName] = {}
         """The names that a module imports."""
         self.aliases: Mapping[str, str] = {}
-        """The full names of modules by the short names that a module imports."""
+        """The full name of each module, keyed by the alias with which it is imported."""
         self.path: Path | None = None
         """The file of a module."""
         self.state: dict[str, Any] = {"exit": "", "results": (), "last": None}
-        """How the interpretation of the body ends, the values of possible returns, and the last tensor."""
+        """How the body ends ("exit"), the values of possible returns ("results"), and the last tensor ("last")."""
 
     @property
     def module(self) -> CallFrame:
@@ -543,7 +552,7 @@ class FunctionValue:
         return "staticmethod" in self.decorators
 
     def bound_owner(self, owner: ObjectValue | None, cls: ClassValue) -> ObjectValue | ClassValue | None:
-        """Return the object or class that is the first argument of a call, or None."""
+        """Return the object or class that is passed as the first argument of a call, or None."""
         return cls if "classmethod" in self.decorators else owner
 
 
@@ -591,7 +600,7 @@ ENUMERATIONS = {"Enum", "IntEnum", "StrEnum"}
 
 
 def dataclass_fields(cls: ClassValue) -> dict[str, ast.expr | None]:
-    """Map each field of a dataclass to its default, or to None without a default."""
+    """Map each field of a dataclass to its default, or to None if it has none."""
     return {
         statement.target.id: statement.value
         for own in cls.resolution_order()[::-1]
@@ -601,7 +610,7 @@ def dataclass_fields(cls: ClassValue) -> dict[str, ast.expr | None]:
 
 
 LAYER_KEY = "(layer)"
-"""The attribute that holds the library layer from which the class of an object derives."""
+"""The attribute that contains the library layer from which the class of an object derives."""
 
 
 class ObjectValue:
@@ -651,7 +660,7 @@ class PartialValue:
 
 
 class AlternativeValue:
-    """One of several functions or layers, if it is unknown which one is called."""
+    """An unknown choice between several functions or layers."""
 
     def __init__(self, values: Sequence[CodeValue], error: ShapeError) -> None:
         """Store the values, and the error that is raised if their results differ."""
@@ -659,7 +668,10 @@ class AlternativeValue:
 
 
 class ModuleValue:
-    """A module of the package; its names are attributes of the value."""
+    """A module of the package.
+
+    The names that it defines are its attributes.
+    """
 
     def __init__(self, frame: CallFrame) -> None:
         """Store the frame of the module."""
@@ -688,18 +700,18 @@ def is_dim(value: CodeValue) -> TypeGuard[Dim]:
 
 
 def is_integer(value: CodeValue) -> TypeGuard[int]:
-    """Return whether a value is an integer rather than a truth value."""
+    """Return whether a value is an integer other than a truth value."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def single_name(value: CodeValue | GivenValue) -> str:
-    """Return the name that a user gives as the value of an argument, or an empty string for any other value."""
+    """Return the name that the user provides as the value of an argument, or an empty string for any other value."""
     part = value[0] if isinstance(value, tuple) and len(value) == 1 else None
     return str(part) if isinstance(part, Monomial) and str(part).isidentifier() else ""
 
 
 def is_real_number(value: CodeValue) -> TypeGuard[int | float]:
-    """Return whether a value is a known number rather than a truth value."""
+    """Return whether a value is a known number other than a truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
@@ -739,7 +751,7 @@ def items_in(value: CodeValue) -> Iterable[Binding]:
 
 
 def unwrap_size(value: CodeValue) -> CodeValue:
-    """Return the size that a rank-1 input represents in arithmetic.
+    """Return the size that an input of rank 1 represents in arithmetic.
 
     Returns any other value unchanged.
     """
@@ -747,12 +759,12 @@ def unwrap_size(value: CodeValue) -> CodeValue:
 
 
 def unwrap_sizes(value: CodeValue) -> CodeValue:
-    """Return a value with sizes instead of the rank-1 inputs in its tuples."""
+    """Replace the inputs of rank 1 in a value or its tuples with the sizes that they represent."""
     return tuple(map(unwrap_sizes, value)) if isinstance(value, tuple) else unwrap_size(value)
 
 
 def initial_tensor(dims: Shape, dialect: str, program: ProgramSizes) -> TracedTensor:
-    """Return the initial tensor of a chain."""
+    """Return a tensor with no stages, the start of a chain."""
     return TracedTensor(dims, (), dialect, program, strides=contiguous_strides(dims), input_shape=dims)
 
 
@@ -770,7 +782,7 @@ def add_to_conditions(tensor: TracedTensor, conditions: Conditions) -> TracedTen
 
 
 def derived_tensor(dims: Shape, *sources: TracedTensor) -> TracedTensor:
-    """Return the initial tensor of a new chain, computed from other tensors."""
+    """Return the start of a new chain, which depends on the conditions of other tensors."""
     first = sources[0]
     return mark_untraced_change(add_conditions(initial_tensor(dims, first.dialect, first.program), sources))
 
@@ -818,7 +830,7 @@ def are_unmodified_inputs(tensors: Sequence[TracedTensor]) -> bool:
 
 
 def nested_shape(value: CodeValue, error: ErrorFactory) -> Shape:
-    """Return the shape of a tensor given as nested tuples.
+    """Return the shape of a tensor that is written as nested tuples.
 
     Raises `ShapeError` (usage) if lengths differ.
     """
@@ -836,7 +848,7 @@ def has_bool_items(value: CodeValue) -> bool:
 
 
 def kinds_of(value: CodeValue) -> str:
-    """Return the possible kinds of a tensor, a number or items of nested tuples.
+    """Return the possible kinds of a tensor, a number or the items of nested tuples.
 
     Returns an empty string for any other value.
     """

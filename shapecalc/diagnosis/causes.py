@@ -141,7 +141,10 @@ CAUSES: Mapping[str, Cause] = {
         "make the features as for the training data: transform, not fit_transform; the same columns, size and settings",
     ),
     "sparse-differs": Cause("two operands whose dims do not fit, most often sparse matrices of SciPy"),
-    "lengths-differ": Cause("two lengths that must be equal differ"),
+    "lengths-differ": Cause(
+        "two lengths that must be equal differ",
+        first_step="print both lengths before that line, and make both from the same rows",
+    ),
     "one-value": Cause(
         "batch normalization needs more than one value for each channel while it trains",
         "call model.eval() before a test; in training drop a last batch of one sample, drop_last=True, or take more",

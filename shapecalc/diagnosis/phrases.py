@@ -474,6 +474,647 @@ PHRASES = (
     Phrase(
         "array split does not result", "use np.array_split, whose parts may be unequal, or pad that axis to a multiple"
     ),
+    Phrase(
+        "is not in [0,",
+        "print the largest index before that line: the table has rows 0 to {1} - 1, and {0} is asked for; ids"
+        " of words come from the tokenizer of this model, and Embedding(input_dim=...) must be the largest "
+        "plus 1",
+        r"= (-?\d+) is not in \[0, (\d+)\)",
+    ),
+    Phrase(
+        "cannot batch tensors with different",
+        "give all samples one shape before batch: tf.image.resize(x, (h, w)) for pictures, or "
+        "dataset.padded_batch(n) for rows of different lengths",
+    ),
+    Phrase(
+        "[tensor]:",
+        "give all samples one shape before batch: tf.image.resize(x, (h, w)) for pictures, or "
+        "dataset.padded_batch(n) for rows of different lengths",
+    ),
+    Phrase(
+        "tensorarray's inferred element",
+        "write values of one shape, or tf.TensorArray(..., infer_shape=False) if they differ on purpose",
+    ),
+    Phrase(
+        "expected begin[",
+        "the slice begins at {2} along dim {0}, which ends at {1}: print the shape and the begin of tf.slice "
+        "before that line",
+        r"begin\[(\d+)\] in \[0, (\d+)\], but got (-?\d+)",
+    ),
+    Phrase(
+        "expected size[",
+        "the slice takes {2} along dim {0}, where {1} are left: print the shape, the begin and the size of "
+        "tf.slice before that line; -1 takes the rest",
+        r"size\[(\d+)\] in \[0, (\d+)\], but got (-?\d+)",
+    ),
+    Phrase(
+        "slice index",
+        "print the shape before that line: index {0} is at or behind the end of dim {1}",
+        r"slice index (-?\d+) of dimension (\d+)",
+    ),
+    Phrase(
+        "target.ndim - 1",
+        "the loss takes class numbers: take categorical_crossentropy for one-hot labels, or argmax(labels, -1)",
+    ),
+    Phrase(
+        "same number of samples. got array",
+        "print the shape of each input before that line: their first dims must be equal; make them from the same rows",
+    ),
+    Phrase(
+        "weight file containing",
+        "the file has {0} layers with weights, the model {1}: build the model by the code that saved the "
+        "file, as with or without include_top, or load by_name=True",
+        r"containing (\d+) layers into a model with (\d+)",
+    ),
+    Phrase(
+        "zero-dimensional tensor",
+        "numbers cannot be concatenated: torch.stack(list), or x.unsqueeze(0) for each before torch.cat",
+    ),
+    Phrase(
+        "must be a matrix",
+        "write a @ b, which takes batches, for torch.mm, or print both shapes and drop the dim that is too many",
+    ),
+    Phrase(
+        "1d tensors expected",
+        "dot takes two vectors: write a @ b for matrices, or (a * b).sum(-1) for rows",
+    ),
+    Phrase(
+        "should be equal to source.size(dim)",
+        "print(index.shape, source.shape) before that line: {0} indices are given for {1} rows of the source;"
+        " give one for each",
+        r"indices \((\d+)\) should be equal to source.size\(dim\): \((\d+)\)",
+    ),
+    Phrase(
+        "expected index",
+        "print(index.shape, x.shape) before that line: apart from the dim that is indexed, the index may be "
+        "no larger than the tensor, and for scatter no larger than the source: slice it, or make it for this "
+        "batch",
+    ),
+    Phrase(
+        "non-zero dimensions for input",
+        "print(x.shape) before the pooling: it takes (C, H, W) or (N, C, H, W), and none of C, H and W may be 0",
+    ),
+    Phrase(
+        "pad should be at most half",
+        "give the pooling a padding of at most half its kernel: padding=kernel_size // 2",
+    ),
+    Phrase(
+        "output sizes should be greater than 0",
+        "print(x.shape) before that line: a side is 0, as after a crop or a box outside of the picture; clip "
+        "it, or skip the empty ones",
+    ),
+    Phrase(
+        "classes or no classes",
+        "give weight= of the loss one value for each class: the predictions have {0}, weight has {1}; "
+        "print(logits.shape, weight.shape)",
+        r"for all (\d+) classes.*shape: \[(\d+)\]",
+    ),
+    Phrase(
+        "batch or spatial sizes",
+        "bring the predictions to the size of the target: F.interpolate(logits, size=target.shape[-2:], "
+        "mode='bilinear'); if the batches differ, print both shapes",
+    ),
+    Phrase(
+        "size mismatch (got input",
+        "print(logits.shape, target.shape) before that line: with logits of (N, C, H, W), the target is class"
+        " numbers of (N, H, W); resize the one to the other, F.interpolate(logits, size=target.shape[-2:])",
+    ),
+    Phrase(
+        "target with class prob",
+        "the target has the shape of the predictions, so it is read as probabilities: class numbers have one "
+        "dim less, target.squeeze(1) or target.argmax(1); probabilities are floats, target.float()",
+    ),
+    Phrase(
+        "expected input_lengths",
+        "print(log_probs.shape, input_lengths) before that line: log_probs of (time, batch, classes) has {0} "
+        "steps, and {1} are named; divide the lengths by the strides of the network, or move the time to dim "
+        "0",
+        r"at most (\d+), but got value (\d+)",
+    ),
+    Phrase(
+        "number of channels in input, but got weight",
+        "print(x.shape) before that line: dim 1 is its channels, and the normalization was built for the "
+        "length of its weight; build it for the channels of x, or find the layer before that makes others",
+    ),
+    Phrase(
+        "divisible by num_groups, but",
+        "{0} channels are no multiple of {1} groups: choose num_groups from the divisors of {0}, or a width "
+        "that is a multiple of {1}",
+        r"shape \[\d+, (\d+)[,\d ]*\] and num_groups=(\d+)",
+    ),
+    Phrase(
+        "weight should contain",
+        "the input has {0} channels, and the normalization was built for {1}: build it for {0}, or let the "
+        "layer before it give {1}",
+        r"contain (\d+) elements not (\d+)",
+    ),
+    Phrase(
+        "key shape",
+        "print(key.shape, value.shape) before that line: give both from one tensor, or make their lengths and"
+        " batches equal",
+    ),
+    Phrase(
+        "sequence and batch dims",
+        "print(key.shape, value.shape) before that line: their first two dims must be equal; give both from one tensor",
+    ),
+    Phrase(
+        "expecting key_padding_mask",
+        "print(key.shape, mask.shape) before that line: the mask is (batch, keys), {0} here, and ({1}) is "
+        "given; if the two are swapped, mask.t(), or batch_first is not as you think",
+        r"shape of (\([\d, ]+\)), but got \D*([\d, ]+)",
+    ),
+    Phrase(
+        "query should be unbatched",
+        "give the attention (length, batch, features), or (batch, length, features) with batch_first: flatten"
+        " the height and the width of maps, x.flatten(2).transpose(1, 2), and leave the split into heads to "
+        "it",
+    ),
+    Phrase(
+        "and `value` to be",
+        "print(query.shape, key.shape, value.shape) before that line: all three have a batch, or none; insert"
+        " it, x.unsqueeze(0) with batch_first, or x.unsqueeze(1)",
+    ),
+    Phrase(
+        "expected hidden size",
+        "print(x.shape, h.shape) before that line: the state is (layers*directions, batch, hidden), ({0}) "
+        "here, and [{1}] is given; make it for the batch at hand, torch.zeros(layers, x.size(0), hidden) with"
+        " batch_first, x.size(1) without",
+        r"hidden size \(([\d, ]+)\), got \[([\d, ]+)\]",
+    ),
+    Phrase(
+        "to be 2d or 3d",
+        "give the recurrent layer (batch, length, features) with batch_first, (length, batch, features) "
+        "without: for maps x.flatten(2).transpose(1, 2), and drop a dim of 1",
+    ),
+    Phrase(
+        "doesn't match hidden",
+        "make the state for the batch at hand: the input has {0} samples, the state {1}; "
+        "torch.zeros(x.size(0), hidden)",
+        r"batch size (\d+) doesn't match hidden\d? batch size (\d+)",
+    ),
+    Phrase(
+        "same number of columns. x1",
+        "print both shapes before that line: cdist pairs points of one dimension, and they have {0} and {1} "
+        "coordinates; take the same columns of both",
+        r"x1: (\d+) x2: (\d+)",
+    ),
+    Phrase(
+        "maximum size for tensor at dim",
+        "unfold takes windows of {1} where {0} are: pad the tensor to {1} or more, or take a smaller window",
+        r"is (\d+) but size is (\d+)",
+    ),
+    Phrase(
+        "last dimension of size 2",
+        "view_as_complex takes real and imaginary parts as the last dim of 2: torch.stack((re, im), -1), or "
+        "x.reshape(*x.shape[:-1], -1, 2) for pairs; a complex tensor needs none of it",
+    ),
+    Phrase(
+        "size mismatch between tensors",
+        "print([t.shape for t in the arguments of TensorDataset]): their first dims must be equal; make "
+        "inputs and labels from the same rows",
+    ),
+    Phrase(
+        "of shape [n, 4], got",
+        "give each picture boxes of (N, 4), x1 y1 x2 y2: if a picture has none, torch.zeros((0, 4)), and "
+        "labels torch.zeros(0, dtype=torch.int64), or leave it out",
+    ),
+    Phrase(
+        "list of 3d tensors",
+        "give the detector a list of pictures without a batch: model([x[0]]) or model(list(x)) for x of (N, C, H, W)",
+    ),
+    Phrase(
+        "is larger than input image size",
+        "resize the picture before the crop, or RandomCrop(..., pad_if_needed=True): {0} is asked of {1}",
+        r"crop size (\([\d, ]+\)) is larger than input image size (\([\d, ]+\))",
+    ),
+    Phrase(
+        "pic should be 2/3",
+        "give to_pil_image and ToTensor one picture: x[0] of a batch, x.squeeze(0)",
+    ),
+    Phrase(
+        "tensor image of size",
+        "Normalize takes (C, H, W): insert the channel, x[None], or read the picture in colour",
+    ),
+    Phrase(
+        "predictions and targets are expected to have",
+        "give the metric two tensors of one shape: preds.squeeze(-1) for a last dim of 1, preds.argmax(1) for"
+        " scores of classes; print both shapes",
+    ),
+    Phrase(
+        "to have the same first dim",
+        "print(preds.shape, target.shape) before that line: both have a row for each sample; flatten both "
+        "alike, or look for a sample that only one of them has",
+    ),
+    Phrase(
+        "cannot handle this data type",
+        "Image.fromarray takes (height, width), or (height, width, 3 or 4), of uint8: (x * "
+        "255).astype('uint8') for floats from 0 to 1, x.transpose(1, 2, 0) for channels first, x[..., 0] for "
+        "a last dim of 1",
+    ),
+    Phrase(
+        "not a multiple of the number",
+        "choose a number of heads that divides the hidden size, or a hidden size that is a multiple of the heads",
+    ),
+    Phrase(
+        "wrong shape for input_ids",
+        "insert the batch: input_ids.unsqueeze(0), attention_mask.unsqueeze(0), or tokenizer(text, "
+        "return_tensors='pt')",
+    ),
+    Phrase(
+        "divisible by patch size",
+        "resize or pad the picture so that its sides are multiples of {0}, or create_model(..., "
+        "dynamic_img_pad=True) in timm",
+        r"patch size \((\d+)\)",
+    ),
+    Phrase(
+        "have to be divisible by",
+        "give height and width that are multiples of {0}: {1} and {2} are asked for",
+        r"divisible by `?(\d+)`? but are (\d+) and (\d+)",
+    ),
+    Phrase(
+        "negative_prompt_embeds",
+        "pad the shorter of the two prompts to the tokens of the longer before they are encoded, or encode "
+        "both by one call: with compel, pad_conditioning_tensors_to_same_length",
+    ),
+    Phrase(
+        "unexpected latents shape",
+        "latents are the picture / 8: give the pipeline the height and width of the latents times 8, or make "
+        "latents for its own",
+    ),
+    Phrase(
+        "encountered tensor with size",
+        "print(x.shape, edge_index.max()) before that line: one tensor has {0} rows where {1} nodes are "
+        "known; give x a row for each node, and number the nodes from 0",
+        r"size (\d+) in dimension \d+, but expected size (\d+)",
+    ),
+    Phrase(
+        "expect number of features to match",
+        "give one row for each node or edge: {0} are given for {1}; print(g.num_nodes(), g.num_edges(), "
+        "feat.shape): nodes without edges count if dgl.graph(..., num_nodes=n) says so",
+        r"got (\d+) and (\d+) instead",
+    ),
+    Phrase(
+        "< n_fft <",
+        "print(x.shape) before that line: {0} samples are there, and a window takes {1}: if dim -1 is "
+        "channels or the audio is too short, transpose or pad it",
+        r"n_fft < (\d+), but got n_fft=(\d+)",
+    ),
+    Phrase(
+        "has invalid shape",
+        "DataParallel joins what each GPU returns, and dims other than 0 differ: pad the outputs to one size "
+        "in forward, as for texts of different lengths, or run it on one GPU",
+    ),
+    Phrase(
+        "gather got an input",
+        "DataParallel joins what each GPU returns, and dims other than 0 differ: pad the outputs to one size "
+        "in forward, or run it on one GPU",
+    ),
+    Phrase(
+        "tensor parallel size (",
+        "choose a tensor parallel size that divides the {0} heads: {1} does not",
+        r"heads \((\d+)\) must be divisible by tensor parallel size \((\d+)\)",
+    ),
+    Phrase(
+        "too large tensor parallel size",
+        "take a smaller tensor parallel size: each part of a quantized weight must be a multiple of its group size",
+    ),
+    Phrase(
+        "is not divisible by",
+        "{0} is no multiple of {1}: if {1} is a tensor parallel size or a number of groups, choose one that "
+        "divides {0}",
+        r"(\d+) is not divisible by (\d+)",
+    ),
+    Phrase(
+        "heads in key/value",
+        "print(q.shape, k.shape) before that line: the heads of the query must be a multiple of those of the keys",
+    ),
+    Phrase(
+        "its rank should be at least",
+        "one argument of vmap has no axis to map: in_axes=None for it, or give it a row for each sample",
+    ),
+    Phrase(
+        "was given the sharding",
+        "dim {0} is {2}, and {1} devices share it: take a batch that is a multiple of {1}, or a PartitionSpec"
+        " without that axis",
+        r"dimension (\d+) should be divisible by (\d+), but it is equal to (\d+)",
+    ),
+    Phrase(
+        "scalar-output functions",
+        "return one number: loss.mean(), or jax.vmap(jax.grad(f)) for a gradient of each sample, jax.jacobian"
+        " for all outputs",
+    ),
+    Phrase(
+        "arrays have different shapes",
+        "print both shapes before the call that asserts it: the two must be made for the same batch and features",
+    ),
+    Phrase(
+        "object too deep",
+        "give it a vector: x.ravel() or x[:, 0], as np.convolve, np.interp and np.bincount take one dim",
+    ),
+    Phrase(
+        "object of too small depth",
+        "give it an array of one dim, not a number: np.atleast_1d(x)",
+    ),
+    Phrase(
+        "'a' and 'p'",
+        "give p one value for each item of a: print(len(a), len(p)) before that line; if a is a number, p has"
+        " that many",
+    ),
+    Phrase(
+        "a must be 1-dim",
+        "np.random.choice takes a list of one dim: choose an index, x[np.random.choice(len(x))]",
+    ),
+    Phrase(
+        "linalgerror: incompatible dim",
+        "print(a.shape, b.shape) before that line: lstsq takes as many rows in both",
+    ),
+    Phrase(
+        "expected 1d or 2d array",
+        "np.savetxt writes tables: x.reshape(len(x), -1), or np.save for any shape",
+    ),
+    Phrase(
+        "number of columns changed",
+        "row {2} has {1} columns where the rows before have {0}: look at that line of the file, or usecols",
+        r"from (\d+) to (\d+) at row (\d+)",
+    ),
+    Phrase(
+        "length of weights",
+        "give one weight for each item along the axis: print(x.shape, len(weights), axis)",
+    ),
+    Phrase(
+        "along interpolation axis",
+        "print(x.shape, y.shape) before that line: x has one value for each index of y along axis, which is "
+        "-1 unless it is given",
+    ),
+    Phrase(
+        "valueerror: inconsistent shapes",
+        "print both shapes before that line: sparse matrices add only with equal shapes; one fitted "
+        "vectorizer or one number of columns for both",
+    ),
+    Phrase(
+        "same number of columns (i.e.",
+        "print both shapes before that line: cdist takes points of one dimension; x[None] for a single point,"
+        " or the same columns of both",
+    ),
+    Phrase(
+        "func input vector length",
+        "give at least as many data points as parameters: {0} parameters are fitted to {1} values; return the"
+        " residuals of all points, not their sum",
+        r"n=(\d+) must not exceed func output vector length m=(\d+)",
+    ),
+    Phrase(
+        "must be greater than padlen",
+        "filtfilt needs more than {0} samples along axis: print(x.shape), and give axis=0 if the time is "
+        "first, or padlen=0",
+        r"padlen, which is (\d+)",
+    ),
+    Phrase(
+        "sample(s)",
+        "print(X.shape) before that line: {0} samples are there, {1} are needed; if the data lies in one row,"
+        " transpose it, x.reshape(-1, 1)",
+        r"with ([1-9]\d*) sample\(s\).*minimum of (\d+) is",
+    ),
+    Phrase(
+        "feature(s)",
+        "print(X.columns) before that line: no column is left, as after a selection by type or name",
+    ),
+    Phrase(
+        "size of target_names",
+        "the labels and predictions hold {0} classes, and {1} names are given: name each, or labels=range(n) "
+        "for those that do not occur",
+        r"classes, (\d+), does not match size of target_names, (\d+)",
+    ),
+    Phrase(
+        "feature names should match",
+        "give the columns of the fit in their order: X[model.feature_names_in_]",
+    ),
+    Phrase(
+        "query data dimension",
+        "print(X.shape, query.shape) before that line: a query has the columns of the fitted data; "
+        "x.reshape(1, -1) for one point",
+    ),
+    Phrase(
+        "valid collection",
+        "a single number or None is given where a list is: print(type(x), np.shape(x)) before that line",
+    ),
+    Phrase(
+        "sample_weight.shape",
+        "give one weight for each sample of this part: split the weights along with X and y",
+    ),
+    Phrase(
+        "should be >=",
+        "{0} samples are given for {1} clusters: print(X.shape), and take at most {0}",
+        r"n_samples=(\d+) should be >= n_clusters=(\d+)",
+    ),
+    Phrase(
+        "unalignable boolean series",
+        "make the mask from the table that it selects from, or take its values: df[mask.values], if the rows "
+        "are the same in number and order",
+    ),
+    Phrase(
+        "equal len keys",
+        "print the selection and the length of the value before that line: a list is set item by item; for "
+        "one cell, df.at[row, column] = value with an object column",
+    ),
+    Phrase(
+        "different length than the value",
+        "print(mask.sum(), len(values)) before that line: give one value for each selected row",
+    ),
+    Phrase(
+        "grouper and axis",
+        "group by a column of this table, df.groupby('name'), or give one key for each of its rows",
+    ),
+    Phrase(
+        "one fewer than the number",
+        "n + 1 edges make n bins: drop a label, or add an edge",
+    ),
+    Phrase(
+        "identically-labeled",
+        "compare values, a.values == b.values, if the rows are in one order, or align them, a.align(b), after"
+        " sort_index(); print both lengths",
+    ),
+    Phrase(
+        "lengths must match to compare",
+        "compare with a value for each row, or isin for membership: df[col].isin(values)",
+    ),
+    Phrase(
+        "arrays must all be",
+        "bring the lists to one length, or pd.DataFrame.from_dict(d, orient='index').T",
+    ),
+    Phrase(
+        "length of passed values",
+        "{0} values are given for an index of {1}: give one for each label, or leave index out",
+        r"values is (\d+), index implies (\d+)",
+    ),
+    Phrase(
+        "to the single column",
+        "print(value.columns) before that line: select one of its columns, or name as many on the left, "
+        "df[['a', 'b']] = value",
+    ),
+    Phrase(
+        "fields in line",
+        "line {1} of the file has {2} fields where {0} are expected: look at it: another separator, sep=';', "
+        "a comma in a text without quotes, or lines above the header, skiprows=; on_bad_lines='skip' drops it",
+        r"expected (\d+) fields in line (\d+), saw (\d+)",
+    ),
+    Phrase(
+        "columns passed, passed data",
+        "{0} names are given for {1} columns: print the first row of the data before that line, and name each",
+        r"(\d+) columns passed, passed data had (\d+)",
+    ),
+    Phrase(
+        "mismatched lengths for dim",
+        "both name one dim and differ along it: print(a.sizes, b.sizes), and select the same part, isel or "
+        "sel, or give both coordinates so that they are aligned",
+    ),
+    Phrase(
+        "!ssize.empty()",
+        "the picture is empty: print(x is None, path) before that line: imread returns None for a path that "
+        "is wrong or a file it cannot read; a crop may be empty too",
+    ),
+    Phrase(
+        "!_src.empty()",
+        "the picture is empty: print(x is None, path) before that line: imread returns None for a path that "
+        "is wrong or a file it cannot read, and a camera for no frame",
+    ),
+    Phrase(
+        "size.width>0",
+        "the picture is empty: print(x is None, path) before that line: imread returns None for a path that "
+        "is wrong, and a camera for no frame",
+    ),
+    Phrase(
+        "_mask.samesize",
+        "print(img.shape, mask.shape, mask.dtype) before that line: the mask has one channel of uint8 and the"
+        " height and width of the picture",
+    ),
+    Phrase(
+        "_templ.size()",
+        "print(img.shape, templ.shape) before that line: the template may not be larger than the picture on "
+        "either side, and both need one type and number of channels",
+    ),
+    Phrase(
+        "src[0].rows",
+        "give all pictures one height, type and number of channels: cv2.resize, cv2.cvtColor, before hconcat",
+    ),
+    Phrase(
+        "layout of the output array",
+        "print(img.shape, img.dtype, img.flags['C_CONTIGUOUS']) before that line: np.ascontiguousarray(img), "
+        "uint8, with the channels last",
+    ),
+    Phrase(
+        "size of selected axis",
+        "the sizes of the split are fixed in the file and sum to {2}, along axis {0} of ({1}): give the model"
+        " the size with which it was exported, or export it again with that axis dynamic",
+        r"axis=(-?\d+) input shape=\{([\d,]+)\}.*axis\) was (\d+)",
+    ),
+    Phrase(
+        "size of byte buffer",
+        "print the capacity of the buffer and the shape: a float needs 4 bytes, so allocate 4*N for float32, "
+        "N for uint8, and give the tensor the type of the model",
+    ),
+    Phrase(
+        "found query shape",
+        "print(q.shape, k.shape) before that line: both need one head size, the last dim: hidden size / "
+        "heads, or head_dim in config.json",
+    ),
+    Phrase(
+        "found n_heads",
+        "{0} query heads are no multiple of {1} key heads: compare num_attention_heads and "
+        "num_key_value_heads in config.json with the shapes of the weights",
+        r"n_heads (\d+) for n_kv_heads (\d+)",
+    ),
+    Phrase(
+        "last dimension of x but has",
+        "print(x.shape) before that line: its last dim must be {0}, for which the layer was built",
+        r"but has (\d+) elements",
+    ),
+    Phrase(
+        "ggml_can_mul_mat",
+        "two tensors of the model file do not multiply: update the program, and take files of one model: an "
+        "adapter, a projector (mmproj), a text encoder or a draft model of another one fails here; print "
+        "their metadata, gguf-dump FILE",
+    ),
+    Phrase(
+        "ggml_can_repeat",
+        "two tensors of the model file do not fit: update the program, and take files of one model, as the "
+        "model and its adapter, projector (mmproj) or VAE",
+    ),
+    Phrase(
+        "wrong number of tensors",
+        "the file has {0} tensors and the loader uses {1}: update the program, or convert the model again by "
+        "the script of this version: the file is of a newer or older form (rope_freqs, tied embeddings)",
+        r"expected (\d+), got (\d+)",
+    ),
+    Phrase(
+        "wrong shape in model file",
+        "take the model, the VAE, the text encoders and the adapters of one family, and update the program: "
+        "of a VAE, 4 latent channels are Stable Diffusion 1, 2 and XL, 16 are Flux and Stable Diffusion 3",
+    ),
+    Phrase(
+        "feature shape mismatch",
+        "give the columns of the training in their order: {0} were trained, {1} are given; X[model.feature_names_in_]",
+        r"expected: (\d+), got (\d+)",
+    ),
+    Phrase(
+        "length of labels differs",
+        "print(X.shape, len(y)) before that line: make both from the same rows",
+    ),
+    Phrase(
+        "expected length",
+        "column {0} has {2} items where the others have {1}: in a batched map, return as many items for each "
+        "column, or remove_columns= those of the old rows",
+        r"named (\S+) expected length (\d+) but got length (\d+)",
+    ),
+    Phrase(
+        "input images must have",
+        "print both shapes before that line: give both one height, width and number of channels: cv2.resize, "
+        "or convert('RGB')",
+    ),
+    Phrase(
+        "win_size exceeds",
+        "structural_similarity takes windows of 7: name the channel axis, channel_axis=-1, as it else counts "
+        "as a side, or give an odd win_size that is no larger than the picture",
+    ),
+    Phrase(
+        "along `channel_axis`",
+        "drop the alpha channel, x[..., :3] or rgba2rgb(x), or make a grey picture one of 3 channels, gray2rgb(x)",
+    ),
+    Phrase(
+        "image, mask or masks",
+        "print(image.shape, mask.shape) before that line: resize the mask to the picture, cv2.resize(mask, "
+        "(w, h), interpolation=cv2.INTER_NEAREST), and give both with the channels last",
+    ),
+    Phrase(
+        "incompatible sizes: argument",
+        "give as many values as there are bars: {0} must have {1}; print both lengths",
+        r"argument '(\w+)' must be length (\d+)",
+    ),
+    Phrase(
+        "fixedlocator locations",
+        "{0} ticks are there, and {1} labels are given: set both, ax.set_xticks(range(len(labels)), labels)",
+        r"locations \((\d+)\).*labels \((\d+)\)",
+    ),
+    Phrase(
+        "number of columns in z",
+        "Z is (len(y), len(x)): its columns follow x; write contour(x, y, Z.T) if it is the other way",
+    ),
+    Phrase(
+        "argument z must be",
+        "make a grid: X, Y = np.meshgrid(x, y), and Z of (len(y), len(x)), Z.reshape(X.shape); for scattered "
+        "points plot_trisurf",
+    ),
+    Phrase(
+        "previously-processed",
+        "give x, y and the others one length: print their lengths before that line",
+    ),
+    Phrase(
+        "endog and exog",
+        "print(y.shape, X.shape) before that line: both need as many rows; drop missing values from both together",
+    ),
+    Phrase(
+        "all images in a movie",
+        "resize all frames to one size: print([f.shape for f in frames]) before that line",
+    ),
 )
 """The known wordings; the first that matches gives the step."""
 

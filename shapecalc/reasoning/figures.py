@@ -1000,7 +1000,13 @@ def _explain_text_ratio(actual: int, expected: int, context: MismatchContext) ->
     for one in sorted(context.numbers - {actual, expected}, reverse=True):
         times, remainder = divmod(actual, one)
         other = expected // times if times else 0
-        if not remainder and times > 1 and other in context.numbers and other * times == expected and other != one:
+        if (
+            not remainder
+            and times > 1
+            and other in context.numbers
+            and other * times == expected
+            and other not in (one, actual)
+        ):
             yield Candidate(
                 1,
                 f"{actual} = {times}*{one}, {expected} = {times}*{other}",
@@ -1103,7 +1109,7 @@ def _explain_last_batch(actual: int, expected: int, context: MismatchContext) ->
 
 def _explain_classes(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes by class counts, or by class indices instead of one-hot labels."""
-    if actual < 2 or expected < 2 or context.is_features:
+    if actual < 2 or expected < 2 or context.is_features or context.is_length:
         return
     is_loss = LABEL_WORDS.search(context.text) is not None
     is_rare = not {actual, expected} <= AMBIGUOUS_CLASS_COUNTS

@@ -619,6 +619,11 @@ def _assignment_remedy(shape: tuple[int, ...], target: tuple[int, ...]) -> str:
             f"the place into which it goes is {height}x{width}, the value {pairs[0][1]}x{pairs[1][1]}: if it is a "
             f"picture, resize it, cv2.resize(x, ({width}, {height})), or change the size in the settings"
         )
+    if len(shape) != len(target) and prod(shape) == prod(target) > 0:
+        return (
+            f"both hold {prod(shape)} elements: if one is flattened, reshape the value to the place, "
+            f"x.reshape({', '.join(map(str, target))})"
+        )
     if len(shape) == len(target) == 2 and shape[0] == shape[1] and (shape[0] in target) and target[0] != target[1]:
         return (
             f"the value is square, {shape[0]} on both axes, and the place is {format_sizes(target)}: build the value "

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.calls import parse_signatures
@@ -72,16 +72,27 @@ class FailingLine(Record):
         code = STRING_LITERAL.sub("''", self.text)
         if code.count("(") > code.count(")"):  # the call continues on the next line
             return ()
+        if augmented := AUGMENTED.match(code):
+            code = f"{augmented[1]} + {code[augmented.end() :]}"
         code = ASSIGNMENT.sub("", code, count=1).removeprefix("return ")
         if joined := JOINED_OPERANDS.search(code):
             code = joined[1]
         code = SUBSCRIPT.sub("", SHAPE_ATTRIBUTE.sub("", SIZES_CALL.sub("", DICT_ITEM.sub("", code))))
         code = OBJECT_METHOD.sub("", code)
         found = [
-            [name for name in VALUE_NAME.findall(text) if name.partition(".")[0] not in NOT_VALUES and name != "self"]
+            [name for name in VALUE_NAME.findall(text) if _may_be_tensor(name)]
             for text in (KEYWORD_VALUE.sub("", code), code)
         ]
-        return tuple([*dict.fromkeys(found[0] or found[1])][:3])
+        names = tuple(dict.fromkeys(found[0] or found[1]))
+        is_call = len(names) > MAX_OPERANDS and OPERATOR.search(code) is None
+        return () if is_call else names[:MAX_OPERANDS]  # a call with many arguments is not the op that failed
+
+
+def _may_be_tensor(name: str) -> bool:
+    """Return whether a name in code may have a shape: it is not a module, an object or a constant."""
+    first, _, last = name.rpartition(".")
+    is_constant = bool(first) and last.isupper() and len(last) > 1
+    return name.partition(".")[0] not in NOT_VALUES and name != "self" and not is_constant
 
 
 class CodeCall(Record):
@@ -199,6 +210,12 @@ NOT_VALUES = MODULE_NAMES | {
 }
 """Words in a line of code that are not values."""
 STRING_LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"")
+MAX_OPERANDS = 3
+"""The maximum number of values of a failing line that are printed."""
+OPERATOR = re.compile(r"[\w\])] ?[-+*/@] ?[\w(]")
+"""An operator between two values."""
+AUGMENTED = re.compile(r"([A-Za-z_][\w.]*(?:\[[^\[\]]{0,60}\])?) ?(?:[-+*/@]|//)= ?")
+"""An augmented assignment, whose target is an operand too."""
 ASSIGNMENT = re.compile(r"^[\w.,\[\]:' ]{1,80}? ?(?:[-+*/@]|//)?=(?!=) ?")
 JOINED_OPERANDS = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(\s*[\[(]([^\[\]()]*)[\])]")
 """The list of operands in a call of a concatenation."""
@@ -300,7 +317,7 @@ NODE_PATTERNS = (
         "tensorrt",
         r"(?P<name>\(unnamed layer\* \d{1,9}\)) \[",
         r"ishufflelayer (?!applied)(?P<name>[^:]{1,200}): ",
-        r"\((?P<name>[\w./]{1,200}): (?:reshape|ishufflelayer) ",
+        r"\((?P<name>[\w./]{1,200}): (?:reshape|ishufflelayer|dimensions not compatible) ?",
         r"(?P<name>[\w./]{1,200}): reshaping failed",
         r"while parsing node number (?P<name>\d{1,9}) \[(?P<op>\w{1,40})",
         r"in function import(?P<op>\w{1,40})",
@@ -436,11 +453,29 @@ def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine |
     own = [frame for frame in frames if not LIBRARY.search(frame.file or "")]
     if frames:
         return own[-1] if own else None
+    if (below := _find_line_below(cleaned, last)) is not None:
+        return below
     while lines and SHAPE_OUTPUT.match(lines[-1]):
         lines.pop()
     is_listing = bool(lines) and LISTING.match(lines[-1]) is not None
     is_code = bool(lines) and CODE_LINE.match(lines[-1]) is not None and not PROSE.match(lines[-1]) and not is_listing
     return FailingLine(lines[-1]) if is_code else None
+
+
+def _find_line_below(cleaned: CleanText, last: int) -> FailingLine | None:
+    """Return the innermost line of the user's code in the frames below a message, or None.
+
+    Some programs print the message before the traceback; some editors print it before the frames, the innermost first.
+    """
+    ends = (*cleaned.line_ends, len(cleaned.text))
+    lines = [cleaned.text[start:end].strip() for start, end in pairwise(ends[last : last + MAX_FRAMES])]
+    frames = list[FailingLine]()
+    for line, code in pairwise(lines):
+        frame = FRAME.match(line)
+        if frame and not LIBRARY.search(frame["file"]) and not FRAME.match(code) and not NOT_FAILING.match(code):
+            frames.append(FailingLine(code, frame["file"], int(frame["number"])))
+    is_outermost_first = any("most recent call last" in line for line in lines)
+    return frames[-1 if is_outermost_first else 0] if frames else None
 
 
 def find_call(text: str, op: str | None, target: PrintedSizes | None = None) -> CodeCall | None:

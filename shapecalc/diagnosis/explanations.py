@@ -215,11 +215,16 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
         is_channel=is_channel,
         is_joined=message.about != LOSS_SUBJECT,
         is_length=message.cause == "lengths-differ",
-        is_features=message.about == WEIGHTS_SUBJECT and len(shape) == 2,
+        is_features=message.about == WEIGHTS_SUBJECT and len(shape) == 2 and axis == _input_axis(message),
         is_weight=message.about == WEIGHTS_SUBJECT,
         text=text,
     )
     return Figures((size, expected), context)
+
+
+def _input_axis(message: ParsedMessage) -> int:
+    """Return the axis of a matrix of weights that pairs with the features of the input."""
+    return 0 if message.framework in ("tensorflow", "keras", "jax", "flax") else 1
 
 
 def _differing_axis(message: ParsedMessage, pair: tuple[int, int]) -> int | None:

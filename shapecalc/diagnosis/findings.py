@@ -147,7 +147,7 @@ def iter_declaration_findings(message: ParsedMessage) -> Iterator[str]:
         if len(shape) == len(declared_shape) and len(differences) == 1:
             yield "only dim {} differs: {} and {}".format(*differences[0])
         elif size_product(shape) == size_product(declared_shape) is not None:
-            yield f"both hold {size_product(shape)} elements, so one of them was reshaped"
+            yield f"both hold {size_product(shape)} elements, so one may be a reshape or a transpose of the other"
 
 
 def is_rank_pair(message: ParsedMessage) -> bool:

@@ -16,6 +16,7 @@ from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.evidence import (
     EXPORTED,
+    FILE_FRAMEWORKS,
     LIST_ARGUMENT,
     MIXED_LINE,
     ONNX_FRAMEWORKS,
@@ -808,6 +809,14 @@ CONCAT_STEPS = (
         ),
         is_final=True,
     ),
+    OperandStep(
+        lambda mismatch: 0 in (*mismatch.shape, *mismatch.other),
+        lambda mismatch: (
+            f"one operand is empty, {format_sizes(mismatch.shape if 0 in mismatch.shape else mismatch.other)}: find "
+            "the selection or the data that holds nothing, and leave it out of the list where it is empty"
+        ),
+        is_final=True,
+    ),
     OperandStep(lambda mismatch: bool(mismatch.shape) and bool(_unusual_rank_shapes(mismatch)), _ranks_text),
     OperandStep(
         lambda mismatch: flattened_step(mismatch.shape, mismatch.other) != "",
@@ -816,7 +825,10 @@ CONCAT_STEPS = (
     OperandStep(
         lambda mismatch: mismatch.message.pair is not None and min(mismatch.message.pair) == 1,
         lambda mismatch: (
-            REPEAT_REMEDY
+            f"if that dim is the batch, the file was exported for {max(mismatch.message.pair or (0,))}: feed as many "
+            "samples at a time, or export it again with a dynamic batch"
+            if mismatch.message.framework in FILE_FRAMEWORKS
+            else REPEAT_REMEDY
             if max(mismatch.message.pair or (0,)) <= MAX_BATCH
             else MOVED_AXIS_REMEDY.format(max(mismatch.message.pair or (0,)))
         ),

@@ -30,6 +30,28 @@ class Phrase(NamedTuple):
 
 PHRASES = (
     Phrase(
+        "decrease dim should be 1",
+        "an index is behind the end of its dim, so {0} are left where 1 is taken: print the shape before that line; "
+        "an input may be empty, or shorter than in the export",
+        r"now received (\d+)",
+    ),
+    Phrase(
+        "op_context->paddings",
+        "the PAD of the file is for tensors of {0} dims, and gets {1}: give the input the dims of the model, or "
+        "convert it again with a fixed input shape",
+        r"dims \((\d+) != (\d+)\)",
+    ),
+    Phrase(
+        "is not fully defined for output",
+        "name the sizes that the file leaves open: --input_shape [1,...] with positive integers, and --input for each "
+        "input",
+    ),
+    Phrase(
+        "shape collision for node",
+        "the converter computes another order of the dims than the file says, as after a change of NHWC to NCHW: "
+        "--disable_nhwc_to_nchw, or write the node without keeping a layout, as a matmul or a reshape",
+    ),
+    Phrase(
         "index tensor must have the same number of dim",
         "give the index as many dims as the tensor: x.gather(1, index.unsqueeze(1)) for one index a row, index[:, "
         "None]",

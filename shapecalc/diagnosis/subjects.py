@@ -188,7 +188,9 @@ def _shape_changes(message: ParsedMessage, subject: str) -> list[tuple[str, str 
     shape, declared = message.input or (), (message.operands or ((),))[0]
     expected = EXPECTED_RANK.search(message.quote)
     rank = message.pair[0] if message.pair else len(shape)
-    if subject == WEIGHTS_SUBJECT or (subject == LOSS_SUBJECT and message.framework in ("torch", "mxnet", "keras")):
+    if subject in (WEIGHTS_SUBJECT, CONTRADICTED_SHAPE) or (
+        subject == LOSS_SUBJECT and message.framework in ("torch", "mxnet", "keras")
+    ):
         return []
     if expected and rank == int(expected[1]) - 1:
         return [(_keras_rank_remedy(message) or _insert_remedy(message, shape), None)]

@@ -276,7 +276,7 @@ STEPS = (
         "checkpoint, or load the checkpoint of this model",
     ),
     WeightStep(
-        lambda weights: bool(weights.name and weights.axes),
+        lambda weights: bool(weights.axes),
         "dim {axis} of {layer} is {one} in the checkpoint and {two} in the model: print the setting that makes it, and "
         "build the model with {one}, or take the version of the code that wrote the checkpoint",
     ),

@@ -22,6 +22,10 @@ TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
 
 In order: none, a class token, and the lengths of text inputs.
 """
+PYRAMID_BOXES = (21, 63)
+"""The boxes for each cell of stride 32 of a YOLO detector with strides 8, 16 and 32: 16+4+1, once or 3 times."""
+PYRAMID_STRIDE = 32
+"""The largest stride of these maps."""
 MIN_GRID_SIDE = 7
 """The minimum side of a grid of patches."""
 MIN_MAP_SIDE = 2
@@ -161,6 +165,10 @@ MIN_LANGUAGE_HEAD_DIM = 128
 """The minimum head size that suggests a language model; heads of image models are smaller."""
 MAX_INFERRED_RATIO = 50
 """The maximum ratio of the size that would fit to the requested size, if the target contains -1."""
+MAX_LEVEL_SIDE = 512
+"""The maximum side of the smaller of two feature maps from adjacent levels of a network."""
+MIN_RARE = 1000
+"""The minimum size of which even a large multiple is rarely a coincidence."""
 MAX_RATIO = 16
 """The maximum ratio of two sizes that is explained; a larger ratio is often a coincidence."""
 MAX_CONCATENATED = 8
@@ -508,6 +516,23 @@ def _explain_squares(actual: int, expected: int, context: MismatchContext) -> It
             else f"give both one picture size: one has {side}x{side} patches, the other {other_side}x{other_side}; or "
             "resize the position embedding",
         )
+
+
+def _explain_pyramids(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain two sizes as the numbers of boxes of a detector with maps of three sizes."""
+    for boxes in PYRAMID_BOXES:
+        sides = [isqrt(max(size, 0) // boxes) for size in (actual, expected)]
+        is_pair = all(side * side * boxes == size for side, size in zip(sides, (actual, expected), strict=True))
+        if is_pair and min(sides) >= MIN_GRID_SIDE and not context.target and not context.is_features:
+            one, two = (side * PYRAMID_STRIDE for side in sides)
+            yield Candidate(
+                1,
+                f"{actual} = {boxes}*{sides[0]}*{sides[0]}, {expected} = {boxes}*{sides[1]}*{sides[1]}",
+                f"would be boxes of a detector at strides 8, 16 and 32, for pictures of {one}x{one} and {two}x{two}",
+                f"give it one picture size, {one} or {two}: boxes or anchors that were computed at the export are "
+                "constants in the file",
+            )
+            return
 
 
 def _explain_cubes(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -1176,8 +1201,17 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
             "join maps of the same level: check the picture size, the patch size and the number of upsamplings",
         )
         return
+    is_side = MIN_CHANNELS <= small <= MAX_LEVEL_SIDE and (context.axis or 0) > 1
+    if times == 2 and is_side and not TOKEN_WORDS.search(context.text):
+        yield Candidate(
+            3,
+            f"{large} = 2*{small}",
+            "if these are maps, one has twice the side of the other: would be one stride or upsampling of 2 apart",
+            "give both the same strides, or take maps of one level: F.interpolate(x, size=y.shape[-2:]) in torch",
+        )
+        return
     is_half = times == 2 and context.axis == 1 and small % MIN_MAP_CHANNELS == 0
-    is_known = 2 <= times <= MAX_RATIO and small >= MIN_CHANNELS
+    is_known = small >= MIN_CHANNELS and 2 <= times <= (MAX_RATIO if small < MIN_RARE else MAX_CHANNELS)
     if not is_known or not (is_half or _odd_part(small) >= MIN_ODD_PART):
         return
     if is_half:
@@ -1388,6 +1422,7 @@ KINDS: dict[str, CandidateSearch] = {
     "setting": _explain_joined_setting,
     "stride": _explain_stride,
     "last-batch": _explain_last_batch,
+    "pyramids": _explain_pyramids,
     "squares": _explain_squares,
     "cubes": _explain_cubes,
     "maps": _explain_feature_maps,

@@ -64,6 +64,7 @@ EXPLAINED = [
         "setting",
         "36 = 4+32, 40 = 8+32",
     ),
+    ((5376, 4725), PLAIN, "pyramids", "5376 = 21*16*16, 4725 = 21*15*15"),
     ((1867, 1876), PLAIN, "digits", "1867 and 1876 have the same digits"),
     ((9687, 9686), MismatchContext(is_weight=True), "one-more", "9687 = 9686+1"),
     ((0, 5), PLAIN, "empty", "the first is 0"),

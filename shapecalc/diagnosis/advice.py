@@ -164,7 +164,7 @@ FRAMEWORK_REMEDIES = {
     ("lengths-differ", "sklearn"): "filter or split both with the same rows; fit takes (X, y), the data and its labels",
     ("lengths-differ", "jax"): "give all mapped arguments one length, or in_axes=None to one that is not mapped",
     ("lengths-differ", "numpy"): "make both from the same rows, and print their lengths before that line",
-    ("lengths-differ", "torch"): "give both the same batch and lengths: batch_first and the hidden state may disagree",
+    ("lengths-differ", "torch"): "print both shapes before that line, and make them equal where they are made",
     ("indivisible", "torch"): "choose a number of groups or heads that divides the channels",
     ("lengths-differ", "coreml"): "expand the value before it is assigned: the converter does not broadcast it",
     ("channels-differ", "torch"): "build the layer for the channels of its input, the first of the two numbers",

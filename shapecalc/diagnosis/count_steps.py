@@ -119,8 +119,8 @@ def _factor_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
         return ""
     tensor = message.line.tensor if message.line else None
     return (
-        f"leave the batch out of the product: {count} = {count // prod(rest)}*{prod(rest)}, so {first} is a batch; "
-        f"write {tensor or 'x'}.flatten(1), and nn.Linear({prod(rest)}, ...) after it"
+        f"leave the batch out of the product: {count} = {count // prod(rest)}*{prod(rest)}, so {first} may be a batch; "
+        f"if so, write {tensor or 'x'}.flatten(1), and nn.Linear({prod(rest)}, ...) after it"
     )
 
 

@@ -153,7 +153,7 @@ def flattened_step(shape: PrintedSizes, other: PrintedSizes) -> str:
     pairs = [(one, two) for one, two in zip(numeric_sizes(shape), numeric_sizes(other), strict=False) if one != two]
     is_regrouped = len(shape) == len(other) > 2 and len(pairs) == 2 and 1 in (*pairs[0], *pairs[1])
     if is_regrouped and size_product(shape) == size_product(other) and {*pairs[0]} != {*pairs[1]}:
-        return f"reshape one to the other, {format_sizes(shape)}: both hold as many elements, and one was flattened"
+        return f"both hold as many elements: if one was flattened, reshape one to the other, {format_sizes(shape)}"
     return ""
 
 
@@ -733,6 +733,17 @@ def _concat_print_text(mismatch: OperandMismatch) -> str:
     )
 
 
+def _resized_text(mismatch: OperandMismatch) -> str:
+    """Return the code that gives two maps one size, with the names of the failing line if they are known."""
+    match = LISTED.search(mismatch.message.quote)
+    names = mismatch.message.failing_line.operands if mismatch.message.failing_line else ()
+    text = RESIZED_MAPS.get(mismatch.message.framework or "", "")
+    if match and match[1] in ("0", "1") and len(names) == 2:
+        resized, other = names[int(match[1])], names[1 - int(match[1])]
+        text = text.replace("(x,", f"({resized},").replace("skip.", f"{other}.")
+    return text
+
+
 def _is_batch(mismatch: OperandMismatch) -> bool:
     axes = [axis for axis, *_ in mismatch.differences]
     joined = mismatch.message.axes or ()
@@ -835,7 +846,7 @@ CONCAT_STEPS = (
     ),
     OperandStep(
         _are_maps_rounded,
-        lambda mismatch: MULTIPLES + RESIZED_MAPS.get(mismatch.message.framework or "", ""),
+        lambda mismatch: MULTIPLES + _resized_text(mismatch),
     ),
     OperandStep(
         _is_batch,

@@ -147,7 +147,8 @@ PHRASES = (
     ),
     Phrase(
         "to satisfy the constraint",
-        "the shape is right: the tensor holds nan; print(torch.isnan(x).any()) above, and lower the learning rate",
+        "it is about the values, not the shape: print(torch.isnan(x).any(), x.min()) above; if it holds nan, lower the "
+        "learning rate, clip the gradients, or look for nan in the data",
     ),
     Phrase(
         "does not match the given observation space",
@@ -179,8 +180,8 @@ PHRASES = (
     ),
     Phrase(
         "model expects",
-        "convert the picture to {0} channels, image.convert('RGB') or image.convert('L'), or build the first layer "
-        "for {1}",
+        "if it is a picture, convert it to {0} channels, image.convert('RGB') or image.convert('L'), or build the "
+        "first layer for {1}",
         r"expects (\d+) channels but got (\d+)",
     ),
     Phrase("images do not match", "give both pictures one size and mode: b.resize(a.size).convert(a.mode)"),
@@ -436,7 +437,8 @@ PHRASES = (
     Phrase("device-side assert", "run on the CPU to see it: most often a label or an index outside 0 to size - 1"),
     Phrase(
         "expected target size",
-        "put the classes at dim 1: loss(logits.transpose(1, 2), target) for sequences",
+        "print(logits.shape, target.shape) before that line: the classes are read at dim 1; if the logits are "
+        "(N, L, C), as for sequences, loss(logits.transpose(1, 2), target)",
         r"size \(?\[?(\d+), \d+\]?\)?, got \D*\1, ",
     ),
     Phrase("update shape must be smaller", "make the update no longer than the operand: slice it, update[:n]"),
@@ -444,7 +446,13 @@ PHRASES = (
         "element out of data bounds",
         "cut the tokens to the positions of the model, truncation=True; for words, use its tokenizer",
     ),
-    Phrase("not match model input size", "give one byte for each value, uint8: 4 bytes a value are float32"),
+    Phrase(
+        "not match model input size",
+        "give one byte for each value, uint8: {0} = 4*{1}, as with float32",
+        r"size (\d+) not match model input size (\d+)",
+        lambda given, wanted: given == 4 * wanted,
+    ),
+    Phrase("not match model input size", "print x.shape and x.dtype: the product of the dims and the bytes must agree"),
     Phrase(
         "conflicting sizes for dimension",
         "give each axis its own name: one name stands for two axes",
@@ -845,6 +853,7 @@ PHRASES = (
     Phrase(
         "a must be 1-dim",
         "np.random.choice takes a list of one dim: choose an index, x[np.random.choice(len(x))]",
+        r"(?<![a-z])a must be 1-dim",
     ),
     Phrase(
         "linalgerror: incompatible dim",

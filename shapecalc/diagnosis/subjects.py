@@ -121,8 +121,8 @@ TOKEN_NAME = re.compile(r"(?i)input_ids|token|attention_mask")
 STATE_NAME = re.compile(r"(?i)state|cache|past|hidden|(?:^|_)[hc]0?(?:_in)?$")
 """A name for the state of a recurrent model or for a cache."""
 CLASS_NUMBERS_REMEDY = (
-    "the labels are class numbers: take sparse_categorical_crossentropy, or to_categorical(labels); "
-    "a single output takes binary_crossentropy"
+    "print the shape of the labels: if they are class numbers, of 1 column, take sparse_categorical_crossentropy, or "
+    "to_categorical(labels); a model of a single output takes binary_crossentropy"
 )
 LAST_DIM = re.compile(r"(\d+)\)")
 """The last dim of a printed tuple."""
@@ -302,7 +302,10 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
         return "give both one rank: target.unsqueeze(1), or output.squeeze(1); otherwise they broadcast to a square"
     if shape[:-1] == declared != () or declared[:-1] == shape != ():
         count = (shape if len(shape) > len(declared) else declared)[-1]
-        return f"one side holds class numbers: take cross_entropy, or F.one_hot(labels, {count}).float() for this loss"
+        return (
+            "if the one of fewer dims holds class numbers, take cross_entropy, or F.one_hot(labels, "
+            f"{count}).float() for this loss"
+        )
     if len(shape) != len(declared) and size_product(shape) == size_product(declared) is not None and len(shape) > 1:
         return (
             "give both one shape: flatten both, target.flatten(1), or give the output the other's, "
@@ -342,7 +345,10 @@ def _classes_remedy(framework: str | None, shape: PrintedSizes, declared: Printe
 def _mask_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedSizes) -> str:
     """Return the remedy for a mask and a tensor with different dims, or an empty string."""
     if shape and size_product(shape) == size_product(declared) is not None:
-        return f"give the mask the tensor's dims: mask.reshape({', '.join(map(str, shape))})"
+        return (
+            "both hold as many elements: if they are in one order, give the mask the tensor's dims, "
+            f"mask.reshape({', '.join(map(str, shape))})"
+        )
     if len(declared) == 1 and declared == shape[:1]:
         return "the index is boolean, so it is a mask of this axis: if it holds numbers of classes, use index.long()"
     sizes = [size for size in (*shape[:1], *declared[:1]) if isinstance(size, int)]
@@ -561,7 +567,8 @@ def _named_input_remedy(message: ParsedMessage, mismatches: list[tuple[str, str,
     if axis == 1 and declared > 1 and actual % declared == 0:
         times = actual // declared
         return (
-            f"{actual} is {times}*{declared}: feed {declared} at a time, {times} times, or set the frames to {declared}"
+            f"{actual} is {times}*{declared}: if these are frames or segments, feed {declared} at a time, {times} "
+            f"times, or set their number to {declared}"
         )
     return ""
 

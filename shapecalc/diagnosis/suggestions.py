@@ -38,7 +38,9 @@ INSERT_DIM_REMEDY = (
     "insert the dim that is missing: a batch in front, x[None], or the channels of grey images, x[..., None]"
 )
 DROP_DIM_REMEDY = "drop a dim of 1 that is one too many, x.squeeze(0)"
-FOLD_FRAMES_REMEDY = "fold the frames into the batch, x.flatten(0, 1), and take them apart after: unflatten(0, (B, T))"
+FOLD_FRAMES_REMEDY = (
+    "if dim 1 counts frames, fold them into the batch, x.flatten(0, 1), and take them apart after: unflatten(0, (B, T))"
+)
 MAX_BATCH = 256
 """The maximum leading size that is taken for a batch."""
 RESIZE_SAMPLES_REMEDY = (
@@ -197,7 +199,9 @@ def _iter_pattern_fixes(message: ParsedMessage, shape: NumericSizes, actual: int
     for size in sorted(find_nearest_divisors(actual, divisor), key=lambda size: abs(size - divisor)) if names else ():
         value = ",".join(f"{name}={size if name in names else old}" for name, old in lengths)
         if 1 < size < actual:
-            yield Fix("lengths", value, f"let {' and '.join(names)} be {size}, which divides {actual}")
+            yield Fix(
+                "lengths", value, f"if it may change, let {' and '.join(names)} be {size}, which divides {actual}"
+            )
 
 
 def _iter_padded_inputs(shape: NumericSizes, target: NumericSizes) -> Iterator[Fix]:
@@ -223,7 +227,7 @@ def _iter_padded_inputs(shape: NumericSizes, target: NumericSizes) -> Iterator[F
         text = f"pad axis {axis} of the input from {size} to {up}, the next multiple of {group}, or cut it to {down}"
         if side**2 == size and edge**2 == group:
             up = (side + -side % edge) ** 2
-            text = f"axis {axis} of the input is a {side}x{side} map: pad it to {isqrt(up)}x{isqrt(up)}"
+            text = f"if axis {axis} of the input is a {side}x{side} map, pad it to {isqrt(up)}x{isqrt(up)}"
         yield Fix("input", format_sizes((*shape[:axis], up if -1 in target else down, *shape[axis + 1 :])), text)
 
 
@@ -354,7 +358,7 @@ def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes, quote: str) -> 
             f"{side})"
         )
     if len(shape) == rank - 1 and weight and weight[1] == 1 != shape[0]:
-        return "insert the channel dim, x[:, None]: the layer takes 1 channel, and the input has none"
+        return "the layer takes 1 channel: if dim 0 is the batch, the input has none, so insert it, x[:, None]"
     if len(shape) == rank - 1 and weight and weight[1] == shape[0]:
         return "insert the batch dim, x[None]"
     return INSERT_DIM_REMEDY
@@ -410,6 +414,6 @@ def _permutation_remedies(rank: int | None, perm: PrintedSizes, shape: PrintedSi
     if {*perm} != {*range(len(perm))} or rank == len(perm):
         return
     if rank in (None, 2) and perm == (2, 0, 1):
-        yield "the image is grey: read it in colour, or give it a dim for its channels, x[..., None]"
+        yield "if it is a picture, it is grey: read it in colour, or give it a dim for its channels, x[..., None]"
     elif rank == len(perm) - 1 and perm[:1] == (0,) and (shape is None or shape[0] != 1):
         yield "insert a batch of 1 in front, x[None]: the permutation leaves the first axis where it is"

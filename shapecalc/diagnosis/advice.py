@@ -508,7 +508,7 @@ def _count_remedies(message: ParsedMessage) -> list[str]:
     if message.target == ():
         return [EMPTY_TARGET_REMEDY]
     if extra is not None:
-        return [f"select one index of axis {extra}, or reduce it, before the reshape"]
+        return [f"if axis {extra} is one too many, select one index of it, or reduce it, before the reshape"]
     if message.input is not None:
         is_known = any(step.is_supported for step in iter_count_steps(message))
         has_source = message.traits.shape_source or message.framework == "paddle"

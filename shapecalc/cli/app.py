@@ -65,7 +65,7 @@ MAX_STDIN_BYTES = 1 << 28
 """Maximum number of bytes that are read from standard input."""
 
 
-def _is_quiet(words: Sequence[str]) -> bool:
+def _has_quiet_option(words: Sequence[str]) -> bool:
     """Return whether a command line has `-q`, alone or in a group such as `-qd`."""
     return any(word == "--quiet" or word.startswith("-q") for word in words)
 
@@ -85,14 +85,14 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
 
             raise question_error(words)
         resolved = commands.resolve_aliases(words, translates=False)
-        is_silent = _is_quiet(words) or not {"-h", *HELP.spellings()}.isdisjoint(words)
+        is_silent = _has_quiet_option(words) or not {"-h", *HELP.spellings()}.isdisjoint(words)
         if words[:1] and words[0] in commands.OP_ALIASES and not is_silent:
             from shapecalc.reading.readings import format_command_message
 
             print_stderr(format_command_message(resolved))
         words = resolved
     except ShapeError as error:
-        return print_error(error, words[0], {}, OutputOptions(json="--json" in words, quiet=_is_quiet(words)))
+        return print_error(error, words[0], {}, OutputOptions(json="--json" in words, quiet=_has_quiet_option(words)))
     if COMPLETION_VARIABLE in os.environ:
         from shapecalc.cli.typer_adapter import run_completion
 
@@ -237,7 +237,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
         values[0] = text.strip("\ufeff \r\n")
     held = readings.UserInput(tuple(words), tuple(values), is_error_message)
     line = commands.resolve_aliases(detect_command_line(held, options), translates=False)
-    quiet = _is_quiet(options)
+    quiet = _has_quiet_option(options)
     if not quiet:
         print_stderr(readings.format_command_message(line))
     code = run_command_line(line, app, held.text if "-" in line and "-" not in words[1:] else None)
@@ -306,6 +306,6 @@ def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:
         problem = replace(problem, hint=f"{example}see shapecalc {command}-h") if problem.rule != FILE else problem
     if "--json" not in words:
         print_stderr(problem_text(problem))
-    elif not _is_quiet(words):
+    elif not _has_quiet_option(words):
         print_json(error_json(problem, first, {}))
     return ExitCode.FILE if problem.rule == FILE else ExitCode.USAGE

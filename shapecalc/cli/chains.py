@@ -523,7 +523,7 @@ def run_invert(stages: str, output_options: OutputOptions, **options: object) ->
             output.print_stdout(code.text if code else result.text)
             for limit in code.warnings if code else result.chain.caveats:
                 output.print_stderr(f"shapecalc: {limit}")
-        if result.drops:
+        if result.drops_elements:
             output.print_stderr("shapecalc: it drops the elements that the chain adds")
     return ExitCode.OK if result else ExitCode.FAILED
 

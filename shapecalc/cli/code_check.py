@@ -39,7 +39,7 @@ class CheckedFile(Record):
             return problem_exit_code(self.problem)
         return ExitCode.FAILED if self.check.failures() else ExitCode.OK
 
-    def messages(self) -> Iterator[tuple[int | None, str]]:
+    def failures(self) -> Iterator[tuple[int | None, str]]:
         """Yield each failure with its line number.
 
         The line number is None if the failure concerns the whole file.
@@ -92,7 +92,7 @@ def _check_line(
 
 def _print_result(result: CheckedFile, *, github: bool) -> None:
     """Print the failures of a file, each with its line number."""
-    for line, message in result.messages():
+    for line, message in result.failures():
         if github:
             print_stdout(github_annotation(result.name, message, line))
         else:

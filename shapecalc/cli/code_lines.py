@@ -84,7 +84,7 @@ def print_lines(records: Sequence[StatementRecord], is_requested: bool | None, o
     )
 
 
-def print_unknown_calls(
+def print_command_for_unknown_calls(
     calls: Sequence[UnknownCall],
     path: str | None,
     inputs: Mapping[str, TypedShape],

@@ -336,7 +336,7 @@ def write_fixed_model(
 
     renames, path = parse_renames(rename_texts), Path(output_path)
     edit = (lambda proto: rename_dims(proto, renames, model.walk.model)) if renames else None
-    with _report_file_errors(output_path):
+    with _convert_output_errors(output_path):
         if static_sizes:
             return write_static_fixed_model(model, report, static_sizes, path, chosen, edit, force=force, prove=prove)
         return write_fixed_model(model, report, path, chosen, edit, force=force, prove=prove), None
@@ -350,7 +350,7 @@ def write_renamed_model(file: str, rename_texts: Sequence[str], output_path: str
     from shapecalc.models import rename
 
     renames = rename.parse_renames(rename_texts)
-    with _report_file_errors(output_path):
+    with _convert_output_errors(output_path):
         return rename.write_renamed_model(read_model(file), renames, Path(output_path), force=force)
 
 
@@ -361,7 +361,7 @@ def rename_line(result: RenamedModel) -> str:
 
 
 @contextmanager
-def _report_file_errors(output_path: str) -> Iterator[None]:
+def _convert_output_errors(output_path: str) -> Iterator[None]:
     """Convert an `OSError` in a `with` block to a `ShapeError` (file)."""
     try:
         yield
@@ -381,7 +381,7 @@ def write_static_model(file: str, text: str, output_path: str, *, force: bool, p
     sizes = _parse_static_sizes(text)
     from shapecalc.models import static
 
-    with _report_file_errors(output_path):
+    with _convert_output_errors(output_path):
         return static.write_static_model(read_model(file), sizes, Path(output_path), force=force, prove=prove)
 
 

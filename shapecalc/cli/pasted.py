@@ -249,7 +249,12 @@ def run_code(
     `annotate`, the source with these shapes is printed instead of the answer, or written to the file with `in_place`.
     With `check`, the declared shapes in the code and in `files` are checked instead. `options` apply to every stage.
     """
-    from shapecalc.cli.code_lines import check_line_options, print_annotated, print_lines, print_unknown_calls
+    from shapecalc.cli.code_lines import (
+        check_line_options,
+        print_annotated,
+        print_command_for_unknown_calls,
+        print_lines,
+    )
     from shapecalc.reading.code.source import split_entry
 
     files, input = _split_shapes(files or (), input)
@@ -282,7 +287,9 @@ def run_code(
             return ExitCode.OK
         print_lines(records, lines, output_options)
         result = _print_code_error(error, path, calls, records, {"line": file_text, "input": input}, output_options)
-    print_unknown_calls(calls, path and f"{path}{f'::{entry}' if entry else ''}", inputs, where, output_options)
+    print_command_for_unknown_calls(
+        calls, path and f"{path}{f'::{entry}' if entry else ''}", inputs, where, output_options
+    )
     return result
 
 

@@ -93,7 +93,7 @@ def open_source(location: str) -> Source:
     if not split_file_argument(location)[0].endswith(STORE_SUFFIXES):
         return open_array(location)
     with convert_to_file_error(location):
-        return _make_store_source(location)
+        return _open_store_source(location)
 
 
 def open_array(location: str) -> Source:
@@ -196,7 +196,7 @@ def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
     return np.dtype(name if name in np.sctypeDict else f"V{itemsize}").newbyteorder("<")
 
 
-def _make_store_source(location: str) -> Source:
+def _open_store_source(location: str) -> Source:
     """Open an array in a store, and read only its metadata.
 
     Raises `UnreadableError` or `OSError` if the array cannot be used.

@@ -27,7 +27,7 @@ from shapecalc.reasoning.find import (
     ChainSearchResult,
     Rearrangement,
     SizesAndStrides,
-    find_chains_for_pairs,
+    find_rearrangements_for_pairs,
     generalize_pairs,
     search_chains,
 )
@@ -72,7 +72,7 @@ def find_chains_for_arrays(
     valid = [pair for pair in pairs if pair is not None]
     if len(valid) < len(pairs):
         return ChainSearchResult((), 0)
-    fitting = find_chains_for_pairs(valid, *shapes) if shapes else generalize_pairs(valid)
+    fitting = find_rearrangements_for_pairs(valid, *shapes) if shapes else generalize_pairs(valid)
     samples = list(zip(fitting.sizes, arrays, strict=False))
     solutions = [
         rearrangement

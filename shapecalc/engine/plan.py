@@ -334,7 +334,7 @@ def _make_strided_view(shape: IntTuple, view: View, itemsize: int) -> StridedVie
 
 
 def axes_from_strides(shape: Sequence[int], strides: Sequence[int]) -> StridedAxes:
-    """Return the layout of an array with byte strides, as lists of atoms.
+    """Return the axes of an array with byte strides, as lists of atoms.
 
     Each axis has one atom; an axis of size 1 has none.
     """
@@ -342,9 +342,7 @@ def axes_from_strides(shape: Sequence[int], strides: Sequence[int]) -> StridedAx
 
 
 def view_from_strides(shape: Sequence[int], strides: Sequence[int]) -> View:
-    """Return the layout of an array with byte strides.
-
-    Indices are relative to the first element of the array.
+    """Return the view of an array with byte strides, relative to its first element.
 
     >>> view_from_strides((3,), (-4,)).first_index
     0
@@ -354,7 +352,7 @@ def view_from_strides(shape: Sequence[int], strides: Sequence[int]) -> View:
 
 
 def contiguous_axes(shape: Sequence[int], itemsize: int) -> StridedAxes:
-    """Return the layout of a C-contiguous array, as lists of atoms.
+    """Return the axes of a C-contiguous array, as lists of atoms.
 
     `itemsize` is in bytes.
     """

@@ -602,7 +602,7 @@ def _group_by_axis(factors: SharedFactors, side: str) -> list[list[SharedFactor]
     return [list(group) for _, group in groupby(ordered, key=attrgetter(side))]
 
 
-def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shape) -> PairSearchResult:
+def find_rearrangements_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shape) -> PairSearchResult:
     """Return the rearrangements between two shapes that fit every pair of arrays.
 
     A rearrangement fits a pair if it maps the first array to the second. Raises `ShapeError` (usage) if an array does

@@ -150,10 +150,10 @@ class RefusedRequest(Record):
         negative = (out for out, dim in enumerate(self.value) if isinstance(dim, int) and dim < 0)
         return next((out for out in negative if only in (None, self.value[out])), None)
 
-    def replace_token(self, *dims: Any, index: int | None = None) -> Any:
-        """Return the argument with one token replaced by `dims`.
+    def replace_item(self, *dims: Any, index: int | None = None) -> Any:
+        """Return the argument with one item replaced by `dims`.
 
-        `index` is the index of the token; None selects the faulty token.
+        `index` is the index of the item; None selects the faulty item.
         """
         position = self.index if index is None else index
         if not isinstance(self.value, tuple):
@@ -281,13 +281,13 @@ def find_differing_dims(shape: Shape, target: Shape) -> tuple[int, Shape, Shape]
     >>> find_differing_dims((1, 27, 120, 120), (1, 3, 9, 30, 30))
     (3, (120, 120), (30, 30))
     """
-    i, j = _common_prefix(shape, target)
+    i, j = _common_prefix_lengths(shape, target)
     dims, target_dims = shape[i:], target[j:]
-    equal, target_equal = _common_prefix(dims[::-1], target_dims[::-1])
+    equal, target_equal = _common_prefix_lengths(dims[::-1], target_dims[::-1])
     return j, dims[: len(dims) - equal], target_dims[: len(target_dims) - target_equal]
 
 
-def _common_prefix(shape: Shape, target: Shape) -> tuple[int, int]:
+def _common_prefix_lengths(shape: Shape, target: Shape) -> tuple[int, int]:
     """Return the lengths of the longest prefixes with equal element counts."""
     ends = {volume: length for length, volume in enumerate(_iter_prefix_volumes(shape), 1)}
     common = [(ends[volume], length) for length, volume in enumerate(_iter_prefix_volumes(target), 1) if volume in ends]
@@ -402,7 +402,7 @@ def find_faulty_argument(trace: Trace, problem: Problem) -> RefusedRequest:
 def _fit_one_size(refused: RefusedRequest) -> CandidateValues:
     """Yield the target with one dim replaced by each of the nearest fitting sizes."""
     index, sizes = refused.nearest_fit
-    return (refused.replace_token(size, index=index) for size in sizes)
+    return (refused.replace_item(size, index=index) for size in sizes)
 
 
 def _fit_image(refused: RefusedRequest) -> CandidateValues:
@@ -420,20 +420,20 @@ def replace_zeros(refused: RefusedRequest) -> CandidateValues:
         yield tuple(copied[out] if dim == 0 else dim for out, dim in enumerate(refused.value))
 
 
-def _compute_inferred_dim(refused: RefusedRequest) -> CandidateValues:
+def _replace_inferred_dim(refused: RefusedRequest) -> CandidateValues:
     """Yield the target with -1 replaced by the size computed from the nonzero dims."""
     volume, known = (product(dim for dim in dims if dim != 0) for dims in (refused.shape, refused.resolved_target))
-    yield refused.replace_token(quotient(volume, known), index=refused.infer_index)
+    yield refused.replace_item(quotient(volume, known), index=refused.infer_index)
 
 
 def _use_input_dim(refused: RefusedRequest) -> CandidateValues:
     """Yield the target with the faulty dim replaced by the aligned input dim."""
-    return (refused.replace_token(dim) for dim in refused.find_aligned_dim(refused.index))
+    return (refused.replace_item(dim) for dim in refused.find_aligned_dim(refused.index))
 
 
-def _make_token_replacement(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
+def _make_item_replacement(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
     """Return a function that replaces the faulty item of the argument by `dims`."""
-    return lambda refused: iter([refused.replace_token(*dims)] if isinstance(refused.value, tuple) else [])
+    return lambda refused: iter([refused.replace_item(*dims)] if isinstance(refused.value, tuple) else [])
 
 
 def _make_argument_setter(value: object) -> Callable[[RefusedRequest], CandidateValues]:
@@ -481,7 +481,7 @@ def _use_nonnegative_axis(refused: RefusedRequest) -> CandidateValues:
     An axis that is out of range becomes 0.
     """
     axis = refused.value[refused.index] if isinstance(refused.value, tuple) else refused.value
-    yield refused.replace_token(max(0, axis + refused.rank))
+    yield refused.replace_item(max(0, axis + refused.rank))
 
 
 def _use_nearest_axes(refused: RefusedRequest) -> CandidateValues:
@@ -497,7 +497,7 @@ def _use_nearest_axes(refused: RefusedRequest) -> CandidateValues:
         else refused.value
     )
     nearest = sorted(range(refused.rank + 1), key=lambda other: abs(other - axis))
-    return (refused.replace_token(other) for other in nearest[:MAX_NEAR_AXES])
+    return (refused.replace_item(other) for other in nearest[:MAX_NEAR_AXES])
 
 
 def _use_unit_axes(refused: RefusedRequest) -> CandidateValues:
@@ -507,38 +507,38 @@ def _use_unit_axes(refused: RefusedRequest) -> CandidateValues:
     """
     axis = refused.value[0] if isinstance(refused.value, tuple) else refused.value
     ones = [other for other, dim in enumerate(refused.shape) if dim == 1 and refused.value in (axis, (axis,))]
-    return (refused.replace_token(other) for other in sorted(ones, key=lambda other: abs(other - axis % refused.rank)))
+    return (refused.replace_item(other) for other in sorted(ones, key=lambda other: abs(other - axis % refused.rank)))
 
 
-DROP_TOKEN, WRITE_INFER, WRITE_ONE = _make_token_replacement(), _make_token_replacement(-1), _make_token_replacement(1)
+DROP_ITEM, WRITE_INFER, WRITE_ONE = _make_item_replacement(), _make_item_replacement(-1), _make_item_replacement(1)
 OMIT, FIRST_AXIS = _make_argument_setter(None), _make_argument_setter((0,))
 
 CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues], ...]] = {
     rules.INDIVISIBLE: (_fit_one_size,),
     rules.VOLUME_MISMATCH: (replace_zeros, _fit_image, _fit_one_size),
-    rules.TWO_INFERS: (_use_input_dim, WRITE_ONE, DROP_TOKEN),
-    rules.BELOW_MINUS_ONE: (WRITE_INFER, _use_input_dim, DROP_TOKEN),
-    rules.ZERO_OUT_OF_RANGE: (DROP_TOKEN, WRITE_INFER, WRITE_ONE),
-    rules.ZERO_BESIDE_INFER: (_compute_inferred_dim,),
-    rules.ZERO_VOLUME_INFER: (replace_zeros, _compute_inferred_dim),
+    rules.TWO_INFERS: (_use_input_dim, WRITE_ONE, DROP_ITEM),
+    rules.BELOW_MINUS_ONE: (WRITE_INFER, _use_input_dim, DROP_ITEM),
+    rules.ZERO_OUT_OF_RANGE: (DROP_ITEM, WRITE_INFER, WRITE_ONE),
+    rules.ZERO_BESIDE_INFER: (_replace_inferred_dim,),
+    rules.ZERO_VOLUME_INFER: (replace_zeros, _replace_inferred_dim),
     rules.INFER_LIMIT: (
-        lambda refused: (refused.replace_token(dim, -1) for dim in refused.find_aligned_dim(refused.index)),
+        lambda refused: (refused.replace_item(dim, -1) for dim in refused.find_aligned_dim(refused.index)),
     ),
     rules.OVERFLOW: (_use_input_dim,),
     rules.RANK_LIMIT: (_truncate_to_rank,),
     rules.NOT_A_PERMUTATION: (_complete_permutation, OMIT),
     rules.MISSING_ARGUMENT: (lambda refused: iter([tuple(range(refused.rank))[::-1]]),),
     rules.NEGATIVE_AXIS: (_use_nonnegative_axis,),
-    rules.AXIS_OUT_OF_RANGE: (_use_nearest_axes, DROP_TOKEN),
-    rules.REPEATED_AXIS: (DROP_TOKEN,),
-    rules.AXIS_NOT_ONE: (_use_unit_axes, DROP_TOKEN),
+    rules.AXIS_OUT_OF_RANGE: (_use_nearest_axes, DROP_ITEM),
+    rules.REPEATED_AXIS: (DROP_ITEM,),
+    rules.AXIS_NOT_ONE: (_use_unit_axes, DROP_ITEM),
     rules.START_AFTER_END: (lambda refused: iter([refused.trace.request.arguments["end_dim"]]),),
     rules.NOT_BROADCASTABLE: (
         _use_input_dim,
         WRITE_ONE,
         lambda refused: iter([(*refused.shape[: len(refused.shape) - len(refused.value)], *refused.value)]),
     ),
-    rules.NEGATIVE_SIZE: (_use_input_dim, WRITE_ONE, DROP_TOKEN),
+    rules.NEGATIVE_SIZE: (_use_input_dim, WRITE_ONE, DROP_ITEM),
     rules.NEEDS_SIZE: (_use_input_dim,),
     rules.NO_SUCH_ATTRIBUTE: (OMIT,),
 }
@@ -604,7 +604,7 @@ def propose_fallback_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
     name = str(problem.argument)
     for index in range(len(refused.value))[::-1]:
         for dim in (*refused.find_aligned_dim(index), -1):
-            yield ArgumentChange(name, refused.replace_token(dim, index=index))
+            yield ArgumentChange(name, refused.replace_item(dim, index=index))
     yield ArgumentChange(name, (*refused.value, -1))
 
 
@@ -694,13 +694,13 @@ def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix,
         return []
     attempts = [*_try_changes(trace, problem)]
     if _is_operand_mismatch(trace, problem):
-        return _drop_failed_attempts(attempts)
-    if not _drop_failed_attempts(attempts):
+        return _select_successful_fixes(attempts)
+    if not _select_successful_fixes(attempts):
         attempts += _try_fixes(
             trace.request, _describe_changes(trace.request, propose_fallback_changes(trace, problem))
         )
-    if _drop_failed_attempts(attempts) or depth == 1:
-        return _drop_failed_attempts(attempts)
+    if _select_successful_fixes(attempts) or depth == 1:
+        return _select_successful_fixes(attempts)
     for fix, answer in attempts:
         if answer.problem and fix.name == problem.argument == answer.problem.argument:
             deeper = _search_fixes(answer, answer.problem, depth - 1)
@@ -708,7 +708,7 @@ def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix,
     return []
 
 
-def _drop_failed_attempts(attempts: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Trace]]:
+def _select_successful_fixes(attempts: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Trace]]:
     """Return the attempts that resolve, without duplicates."""
     return [*dict(pair for pair in attempts if pair[1].output is not None).items()]
 
@@ -868,7 +868,7 @@ def _size_hint(refused: RefusedRequest, fix: Fix | None, answer: Trace | None) -
             )
     index, sizes = refused.nearest_fit
     target = "" if fix is None else str(fix.value)
-    if not sizes or target != shape_text(refused.replace_token(sizes[0], index=index)):
+    if not sizes or target != shape_text(refused.replace_item(sizes[0], index=index)):
         image = f"try {truncate(target)}" if fix is not None and refused.infer_index is None else ""
         return "; ".join(filter(None, ("" if sizes else _missing_factors_hint(refused), image)))
     is_short = target == truncate(target)

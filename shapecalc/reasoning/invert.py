@@ -73,7 +73,7 @@ class Inversion(Record):
         return self.reason if self.chain is None else chain_text(self.chain)
 
     @property
-    def drops(self) -> bool:
+    def drops_elements(self) -> bool:
         """Whether the inverse drops elements that the original chain added."""
         return bool(self) and product(self.original.output or ()) != product(self.original.input)
 
@@ -81,7 +81,13 @@ class Inversion(Record):
         """Return the inverse as the JSON object that the manual documents."""
         chain = None if self.chain is None else chain_text(self.chain)
         output = to_json(self.original.output or ())
-        return {"chain": chain, "input": output, "drops": self.drops, "reason": self.reason or None, "problem": None}
+        return {
+            "chain": chain,
+            "input": output,
+            "drops": self.drops_elements,
+            "reason": self.reason or None,
+            "problem": None,
+        }
 
 
 class NotInvertible(Exception):
@@ -116,7 +122,7 @@ def invert(answer: Trace | Chain) -> Inversion:
     return Inversion(chain, simplify(inverse).chain)
 
 
-def _first_output_positions(chain: Chain) -> list[int] | None:
+def _first_output_indices(chain: Chain) -> list[int] | None:
     """Return the first flat output index of each input element.
 
     Returns None if an element is missing from the output, if the output has more than `MAX_SEARCHED_ELEMENTS` elements,
@@ -164,7 +170,7 @@ class _InverseBuilder:
             try:
                 requests += self._undo_stage(trace)
             except NotInvertible as error:
-                positions = _first_output_positions(chain)
+                positions = _first_output_indices(chain)
                 if positions is None:
                     stage = stage_line(replace(trace.request, argument_texts={}))
                     raise NotInvertible(f"stage {number}, {stage}, has no inverse: {error}") from None

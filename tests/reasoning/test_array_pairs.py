@@ -15,8 +15,8 @@ from shapecalc.reasoning.find import (
     MAX_ORDERS,
     ArrayPair,
     Rearrangement,
-    find_chains_for_pairs,
     find_pair_rearrangement,
+    find_rearrangements_for_pairs,
     generalize_pairs,
     iter_rearrangements,
 )
@@ -83,7 +83,7 @@ def test_array_pairs_of_different_sizes_share_one_named_path(seeds):
 @pytest.mark.parametrize("pair", [ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3))), ArrayPair((2, 5), (5, 2), ((10, 1),))])
 def test_array_pair_filters_paths_between_shapes(pair):
     before, after = parse_dims("N,C"), parse_dims("C,N")
-    pair_search = find_chains_for_pairs([pair], before, after)
+    pair_search = find_rearrangements_for_pairs([pair], before, after)
     assert [dict(sizes) for sizes in pair_search.sizes] == [{"N": pair.before[0], "C": pair.before[1]}]
     expected = [
         rearrangement

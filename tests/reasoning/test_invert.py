@@ -25,7 +25,7 @@ def test_invert_leads_back_on_numpy(answer):
     assert bool(inverse) is ({*moved.flat} == {*array.flat}), inverse.text
     if inverse.chain is not None:
         np.testing.assert_array_equal(run(inverse.chain, moved).array, array, strict=True)
-        assert inverse.drops is (moved.size != array.size)
+        assert inverse.drops_elements is (moved.size != array.size)
 
 
 @pytest.mark.parametrize(

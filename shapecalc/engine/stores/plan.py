@@ -335,17 +335,19 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
 
     rows = _group_source_sub_axes(axis_map)
 
-    def task_size(sizes: Mapping[SubAxis, int]) -> int:
+    def larger_task_size(sizes: Mapping[SubAxis, int]) -> int:
         """Return the element count of a task, of the pass with the larger tasks."""
         first, second = ({atom: max(sizes[atom], limits[atom]) for atom in parts} for limits in (before, after))
         return max(prod(first.values()), prod(_smallest_region_size(row, second) for row in rows))
 
     while prod(chunks.values()) * single_pass.itemsize < MIN_INTERMEDIATE_BYTES:
         candidates = [chunks | {atom: min(2 * chunks[atom], atom.size)} for atom in parts if chunks[atom] < atom.size]
-        affordable = [candidate for candidate in candidates if task_size(candidate) <= max(room, task_size(chunks))]
+        affordable = [
+            candidate for candidate in candidates if larger_task_size(candidate) <= max(room, larger_task_size(chunks))
+        ]
         if not affordable:
             break
-        chunks = min(affordable, key=lambda candidate: (task_size(candidate), -prod(candidate.values())))
+        chunks = min(affordable, key=lambda candidate: (larger_task_size(candidate), -prod(candidate.values())))
     return tuple(chunks.values())
 
 

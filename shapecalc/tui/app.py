@@ -61,21 +61,24 @@ from shapecalc.tui.widgets import COMMANDS, GLOBAL_KEYS, KEYS, Key, ScreenWithHe
 
 CHAIN_HELP = "several ops in a row, each with its own options"
 MODE_NAMES = "work", "learn"
-"""The names of the normal mode and of learning mode in the user file."""
-MIN_SCORE = 0.01
-"""The minimum fuzzy-match score of a command whose name contains every word of the query."""
-LIKELY_ACTIONS = ("fix", "compare", "elements", "mode", "cut", "code", "copy", "choose", "home", "course", "lessons")
-"""The actions that the palette lists first."""
+"""The names of the normal mode and of learning mode, as stored in the user file."""
+MIN_MATCH_SCORE = 0.01
+"""The minimum score of a command whose name contains all words of the query.
+
+Textual's fuzzy matcher computes the scores.
+"""
+TOP_ACTIONS = ("fix", "compare", "elements", "mode", "cut", "code", "copy", "choose", "home", "course", "lessons")
+"""The actions at the top of the palette, in order."""
 MAX_FILE_SIZE = 1 << 20
 """The maximum size of the user file, in bytes."""
 MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 1000
-"""The maximum number of stored questions, and of characters in each question."""
+"""The maximum number of stored questions, and the maximum length of a question in characters."""
 
 
 def palette_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
     """Yield the commands of the palette.
 
-    `command_lines` are the command lines of earlier questions.
+    `command_lines` contains the command lines of earlier questions.
     """
     yield from _key_commands(explore)
     if explore.state.is_offered("equiv"):
@@ -106,10 +109,10 @@ def palette_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> It
 def _key_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
     """Yield a palette command for each key that cannot reveal a hidden answer.
 
-    A command that has no effect in the current state is not listed, but search finds it.
+    A command without an effect in the current state is found by search, but not listed.
     """
     keys = {key.action: key for key in (*GLOBAL_KEYS, *explore.keys, *COMMANDS)}.values()
-    ranks = {action: rank for rank, action in enumerate(LIKELY_ACTIONS)}
+    ranks = {action: rank for rank, action in enumerate(TOP_ACTIONS)}
     for key in sorted(keys, key=lambda key: ranks.get(key.action, len(ranks))):
         works = explore.state.is_available(key.action)
         if not key.action.endswith("palette") and explore.state.is_offered(key.action) is works:
@@ -133,7 +136,7 @@ def _question_commands(explore: ExploreScreen, command_lines: Sequence[str]) -> 
 
 
 def _setting_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
-    """Yield the palette commands that select an op or a dialect, or edit a field."""
+    """Yield the palette commands that select an op or a dialect, or open a field."""
     question = explore.state.question
     for name in QUESTION_OPS:
         about, changed_question = CHAIN_HELP if name == CHAIN else OPS[name].summary, question.with_op(name)
@@ -159,13 +162,13 @@ def _setting_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
 
 
 KEY_GAP = 3
-"""The minimum distance, in cells, between the name of a command and its key in the palette."""
+"""The minimum number of cells between the name of a command and its key in the palette."""
 
 
 class Palette(CommandPalette):
-    """A command palette that ignores arrow and page keys until its list has a layout.
+    """A command palette that ignores arrow and page keys before its first layout.
 
-    Before the first layout, these keys raise `KeyError` in Textual's `CommandPalette`.
+    In Textual's `CommandPalette`, these keys then raise `KeyError`.
     """
 
     def on_mount(self) -> None:
@@ -178,13 +181,10 @@ class Palette(CommandPalette):
 
 
 class AllWordsProvider(SystemCommandsProvider):
-    """A command provider that matches the names containing all words of a query."""
+    """A provider of palette commands whose names contain all words of the query."""
 
     async def discover(self) -> Hits:
-        """Yield all commands of the palette in order.
-
-        The keys of the commands form a column at the right of their names.
-        """
+        """Yield all commands of the palette in order, with their keys in a column."""
         keys = {key.display for key in (*self.app.user_keys, *GLOBAL_KEYS)}  # type: ignore[attr-defined]
         commands = [command for command in self.app.get_system_commands(self.screen) if command.discover]
         width = max((len(name) + len(key) for name, key, *_ in commands if key in keys), default=0) + KEY_GAP
@@ -194,15 +194,15 @@ class AllWordsProvider(SystemCommandsProvider):
             yield DiscoveryHit(title, run, text=name, help="" if key else about)
 
     async def search(self, query: str) -> Hits:
-        """Yield the matching commands; Textual's fuzzy matcher ranks them."""
+        """Yield the matching commands, ranked by Textual's fuzzy matcher."""
         words, matcher = query.casefold().split(), self.matcher(query)
         for name, about, run, _ in self.app.get_system_commands(self.screen):
             if all(word in name.casefold() for word in words):
-                yield Hit(max(matcher.match(name), MIN_SCORE), matcher.highlight(name), run, help=about)
+                yield Hit(max(matcher.match(name), MIN_MATCH_SCORE), matcher.highlight(name), run, help=about)
 
 
 NO_FILE = Path(devnull, "app.json")
-"""A path that cannot exist, for an app that stores nothing."""
+"""A path at which no file can exist, for an app that stores nothing."""
 
 
 def default_user_file() -> Path:
@@ -216,7 +216,7 @@ def default_user_file() -> Path:
 class UserFile:
     """The user's theme, mode and earlier questions, stored in a JSON file.
 
-    Questions are ordered from latest to earliest. If the file cannot be written, the state is lost when the app exits.
+    The latest question is first. If the file cannot be written, all changes are lost when the app exits.
 
     >>> kept = UserFile(NO_FILE)
     >>> for line in ("shapecalc reshape 6 2,3", "shapecalc flatten 2,3", "shapecalc reshape 6 2,3"):
@@ -240,14 +240,14 @@ class UserFile:
             self._write()
 
     def store_mode(self, name: str) -> None:
-        """Store the name of the selected mode."""
+        """Store the name of the selected mode, an item of `MODE_NAMES`."""
         self.mode = name
         self._write()
 
     def add_question(self, line: str) -> None:
         """Insert the command line of a question at the front of the stored questions.
 
-        The file is read again first, so that questions of other processes are not lost.
+        The file is read again first, because another process may have added questions.
         """
         if self.questions[:1] != (line,):
             self.questions = _filter_questions((line, *_extract_questions(self._read()), *self.questions))
@@ -275,7 +275,7 @@ def _extract_questions(state: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _filter_questions(lines: Iterable[str]) -> tuple[str, ...]:
-    """Drop duplicate and overlong lines, and limit the number of lines."""
+    """Remove duplicate and overlong lines, and limit the number of lines."""
     return tuple(dict.fromkeys(line for line in lines if len(line) <= MAX_QUESTION_LENGTH))[:MAX_QUESTIONS]
 
 
@@ -323,13 +323,14 @@ class ShapecalcApp(App[QuestionResult]):
 
         If `step` is None, the question is opened after the last step.
 
-        `lesson` opens the lessons over the main screen, `home` the start screen, and `opening` code or a message.
-        `model` is a screen that replaces the main screen. `cursor` is the index of an input element to follow.
+        If `lesson` is True, the lessons are opened over the main screen; if `home` is True, the start screen. `opening`
+        is code or a message to open. `model` is a screen that replaces the main screen. `cursor` is the index of an
+        input element to follow.
 
-        `learns` selects learning mode. If `learns` is None, the stored mode applies.
+        `learns` turns learning mode on or off; if it is None, the stored mode applies.
 
-        `progress` stores the completed lessons, and `user_file` the state of the app; both default to the user's own
-        files.
+        `progress` stores the completed lessons, and `user_file` the state of the app. By default, they use the user's
+        own files.
 
         `theme` is the theme at the start, by default the stored one. `keys` are the keys of the main screen.
         """
@@ -338,7 +339,7 @@ class ShapecalcApp(App[QuestionResult]):
         self.user_file = user_file or UserFile()
         self._is_open = False
         self.model_screen = model
-        if question.second_chain and not step:  # a comparison starts with the outputs of both chains, without a step
+        if question.second_chain and not step:  # a comparison starts without a step, with the outputs of both chains
             step = None
         if learns is None:
             learns = step is not None and self.user_file.mode == MODE_NAMES[True]
@@ -361,7 +362,7 @@ class ShapecalcApp(App[QuestionResult]):
         return result
 
     def _fatal_error(self) -> None:
-        """Exit without a traceback, because `run` raises the exception again."""
+        """Exit without a traceback, because `run` raises the exception."""
         self._close_messages_no_wait()
 
     @property
@@ -370,7 +371,7 @@ class ShapecalcApp(App[QuestionResult]):
         return THEMES
 
     def watch_theme(self, before: str, after: str) -> None:
-        """Store a theme that the user selects; the initial theme is not stored."""
+        """Store the theme that the user selects, but not the initial theme."""
         if after != before and self._is_open:
             self.user_file.store_theme(after)
 
@@ -381,9 +382,9 @@ class ShapecalcApp(App[QuestionResult]):
 
     @on(ExploreScreen.QuestionShown)
     def record_question(self, event: ExploreScreen.QuestionShown) -> None:
-        """Store the question when the user steps through it or replaces it.
+        """Store the question when the user goes to another step or replaces the question.
 
-        A change of the mode is stored immediately.
+        A changed mode is stored at once.
         """
         before, self._last_question = self._last_question, event
         if before is not None and before.is_learning != event.is_learning:
@@ -392,19 +393,19 @@ class ShapecalcApp(App[QuestionResult]):
             self._store_question()
 
     def _store_question(self) -> None:
-        """Add the last question to the user file, unless it is the built-in example."""
+        """Add the last question to the user file, unless it is `EXAMPLE_QUESTION`."""
         if self._last_question is not None and self._last_question.line != question_command(EXAMPLE_QUESTION, None):
             self.user_file.add_question(self._last_question.line)
 
     def exit(
         self, result: QuestionResult | None = None, return_code: int = 0, message: RenderableType | None = None
     ) -> None:
-        """Add the last question to the user file, and exit."""
+        """Exit, after adding the last question to the user file."""
         self._store_question()
         super().exit(result, return_code, message)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
-        """Yield the palette commands of the main screen; other screens have none."""
+        """Yield the palette commands of the main screen; on other screens, there are none."""
         if screen is self.explore:
             yield from palette_commands(self.explore, self.user_file.questions)
 
@@ -430,7 +431,10 @@ class ShapecalcApp(App[QuestionResult]):
             self.push_screen(HelpDialog(*self.screen.help()))
 
     def action_save_screen(self, kind: str) -> None:
-        """Save the screen as an SVG picture or as text; a browser downloads the file."""
+        """Save the screen as a picture or as text; a browser downloads the file.
+
+        `kind` is "svg" or "text".
+        """
         save_screenshot(self.screen, as_text=kind == "text")
 
     def action_command_palette(self) -> None:
@@ -464,12 +468,12 @@ class ShapecalcApp(App[QuestionResult]):
         ):
             self.explore.action_equiv()
         if not self.is_headless:
-            # Without `freeze`, each garbage collection scans all loaded modules and delays keys. At this threshold, a
-            # collection occurs about every 100 key presses; at the default of 700, every 2.
+            # without `freeze`, each garbage collection scans all loaded modules and delays keys; with this threshold, a
+            # collection occurs about every 100 key presses, with the default of 700 every 2
             self.call_after_refresh(gc.freeze)
             gc.set_threshold(50_000)
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
-            # On SIGTERM, exit and restore the terminal. With at least one handler, every signal wakes the event loop;
-            # otherwise a SIGWINCH that arrives just before the loop waits has no effect until the next key press.
+            # on SIGTERM, exit and restore the terminal; with at least one handler, every signal wakes the event loop,
+            # and a SIGWINCH just before the loop waits is not ignored until the next key press
             signal_number = signal.SIGTERM
             asyncio.get_running_loop().add_signal_handler(signal_number, self.exit, None, 128 + signal_number)

@@ -1,7 +1,7 @@
-"""Parse the text that the user types or pastes.
+"""Parsing of the text that the user types or pastes.
 
-The text is a request, a chain, code, an error message or a file name. The rules are those of the command line, but
-nothing is printed.
+The text is a request, a chain, code, an error message or a file name. It is parsed by the rules of the command line,
+but nothing is printed.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ from shapecalc.tui.question import (
 )
 
 PROGRAM_WORDS = ("$", "shapecalc", "tui")
-"""The words before a command line that the app ignores."""
+"""The words before a command line that the app skips."""
 QUESTION_COMMANDS = (*OPS, CHAIN, EQUIV, AGAINST)
 """The commands that open a question on the main screen."""
 CODE, MESSAGE, MODEL = "code", "doctor", "model"
-"""The commands that the app opens on a screen of their own."""
+"""The commands that the app opens on separate screens."""
 SIZE = "size"
-SOURCE_WORD = re.compile(r"\.py(::|$)|\w\(|\n")
-"""A word that is code, or names a source file."""
+SOURCE_WORD_PATTERN = re.compile(r"\.py(::|$)|\w\(|\n")
+"""The pattern of a word that is code, or that names a source file."""
 STDIN_WORD = "-"
-"""The word that represents the typed text in a command line."""
+"""The word that represents the typed text in a command line, as standard input."""
 COMPARING_WORDS = ("vs", "vs.", "versus")
 """The words that separate two requests to compare."""
 STAGE_SEPARATOR, WHERE_OPTION = "|", "--where"
-"""The word between two stages of a chain that is typed without quotes, and the option of a chain."""
+"""The word between two stages of an unquoted chain, and the option that sets sizes in a chain."""
 COMPARISON_HINT = "write against 'OP ...' 'OP ...' --input SHAPE"
 COMMAND_HINT = "write a shape and what it becomes, such as 2,3,4 0,-1, or paste code or an error message"
 
 
 class AppCommand(Record):
-    """A command line that the app can open."""
+    """A command line that the app can open on one of its screens."""
 
     words: tuple[str, ...]
-    """The command line, without `shapecalc`."""
+    """The words of the command line after `shapecalc`."""
     text: str
-    """The text that the words were parsed from."""
+    """The text from which the words were parsed."""
     question: Question | None = None
-    """The question of a command line that is a request, a chain or a comparison."""
+    """The question, if the command is a request, a chain or a comparison; otherwise None."""
 
     @property
     def kind(self) -> str:
@@ -70,12 +70,12 @@ class AppCommand(Record):
 
     @property
     def line(self) -> str:
-        """The command line as a single line, with multi-line text replaced by `-`."""
+        """The command line, in which `-` replaces a text of several lines."""
         return escape_unprintable(join([STDIN_WORD if "\n" in word else word for word in self.words]))
 
     @property
     def content(self) -> str:
-        """The code, the message or the file name that the command reads."""
+        """The code, the error message or the file name that the command reads."""
         word = self.words[1] if len(self.words) > 1 else STDIN_WORD
         return self.text if word == STDIN_WORD else word
 
@@ -103,11 +103,12 @@ def parse_command_text(text: str) -> AppCommand:
 def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
     """Parse the words of a command line.
 
-    `text` is the text that was split into the words.
+    `text` is the text from which the words were split.
 
     Raises `ShapeError` (usage) if the words are not recognized, and (file) if they name an unusable file.
     """
-    from shapecalc.diagnosis.reading import has_known_message  # deferred, to save a tenth of the app's start time
+    # imported here, because it takes a tenth of the app's start time
+    from shapecalc.diagnosis.reading import has_known_message
 
     is_line = "\n" not in text and not is_assignment(text)
     resolved = _quote_chain(resolve_aliases(words)) if is_line else [*words]
@@ -124,7 +125,7 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
 
 
 def _quote_chain(words: Sequence[str]) -> list[str]:
-    """Join the words of a chain that is typed without quotes.
+    """Join the words of an unquoted chain to one word.
 
     >>> _quote_chain(["chain", "2,3", "|", "reshape", "6", "--where", "N=1"])
     ['chain', '2,3 | reshape 6', '--where', 'N=1']
@@ -136,9 +137,9 @@ def _quote_chain(words: Sequence[str]) -> list[str]:
 
 
 def _split_comparison(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]] | None:
-    """Split words into two requests at one of `COMPARING_WORDS`.
+    """Split words into two requests at the first of `COMPARING_WORDS`.
 
-    Returns None if there is no such word between other words.
+    Returns None if there is no such word, or no word before or after it.
     """
     index = next((index for index, word in enumerate(words) if word in COMPARING_WORDS), 0)
     return (words[:index], words[index + 1 :]) if 0 < index < len(words) - 1 else None
@@ -176,18 +177,23 @@ def _chain_from_request(words: Sequence[str]) -> str:
 
 
 def parse_code_command(words: Sequence[str]) -> AppCommand | None:
-    """Parse words that are code, a source file or an error message.
+    """Parse words that are code, the name of a source file, or an error message.
 
     Returns None for other words.
 
     >>> [command and command.kind for command in map(parse_code_command, (["x.view(2, -1)", "x=2,3"], ["2,3", "6"]))]
     ['code', None]
     """
-    if not words or words[0] in QUESTION_COMMANDS or not (SOURCE_WORD.search(words[0]) or words[0] in (CODE, MESSAGE)):
+    if (
+        not words
+        or words[0] in QUESTION_COMMANDS
+        or not (SOURCE_WORD_PATTERN.search(words[0]) or words[0] in (CODE, MESSAGE))
+    ):
         return None
     if words[0] in (CODE, MESSAGE):
         return AppCommand((*words,), words[1] if len(words) > 1 else "")
-    from shapecalc.reading.code.source import split_entry  # deferred, to save a tenth of the app's start time
+    # imported here, because it takes a tenth of the app's start time
+    from shapecalc.reading.code.source import split_entry
 
     if split_entry(words[0])[1]:
         return AppCommand((CODE, words[0], *(("--input", " ".join(words[1:])) if words[1:] else ())), words[0])
@@ -196,7 +202,7 @@ def parse_code_command(words: Sequence[str]) -> AppCommand | None:
 
 
 def _split_words(text: str) -> list[str]:
-    """Split a text as a shell does, or at blanks if a quote is not closed."""
+    """Split a text as a shell does; if a quote is not closed, split it at blanks."""
     try:
         return split_outside_brackets(text)
     except ShapeError:
@@ -204,9 +210,9 @@ def _split_words(text: str) -> list[str]:
 
 
 def _detect_command(user_input: UserInput) -> list[str] | None:
-    """Return the command line for an input, or None if it is not recognized.
+    """Return the command line for an input, or None if the input is not recognized.
 
-    Raises `ShapeError` (file) for a file name if this process may not open files.
+    Raises `ShapeError` (file) if the input is a file name and this process may not open files.
     """
     if not can_open_files() and any(is_file_argument(word) or "/" in word for word in user_input.words[:1]):
         raise ShapeError(Problem(FILE, FILES_DISABLED_MESSAGE, "write the shape itself, such as 2,3,4"))
@@ -214,13 +220,14 @@ def _detect_command(user_input: UserInput) -> list[str] | None:
 
 
 def _make_command(line: Sequence[str], text: str, typed_name: str) -> AppCommand:
-    """Return the app command for a command line that began with the op or alias `typed_name`.
+    """Return the app command for a command line.
 
-    Raises `ShapeError` (usage) for a command that the app does not open.
+    `typed_name` is the op or alias with which the text began. Raises `ShapeError` (usage) if the app does not open this
+    command.
     """
     if line[0] in QUESTION_COMMANDS:
         return AppCommand((*line,), text, question_from_words(line, typed_name=typed_name))
-    if line[0] == SIZE and len(line) == 2 and "," in line[1]:  # an incomplete chain
+    if line[0] == SIZE and len(line) == 2 and "," in line[1]:  # the input of a chain without stages
         return AppCommand((CHAIN, line[1]), text, question_from_words([CHAIN, line[1]]))
     command = AppCommand((*line,), text)
     if line[0] in (CODE, MESSAGE):

@@ -1,7 +1,6 @@
 """Dialogs that compare a chain with a second chain, or simplify a chain.
 
-A chain is a sequence of ops, in which each op is applied to the output of the previous op. Each op of a chain is a
-stage.
+A chain is a sequence of ops, called stages. Each stage is applied to the output of the previous one.
 """
 
 from __future__ import annotations
@@ -62,14 +61,14 @@ from shapecalc.tui.widgets import (
 MIN_GRID_LINES = 5
 """The minimum height of the tables below the tapes, in lines."""
 MAX_COMPARED_ELEMENTS = 1 << 18
-"""The maximum number of elements that are compared after each key press."""
+"""The maximum number of elements of an output that is compared after each key press."""
 VERDICT_SYMBOLS = {
     EquivalenceVerdict.SAME: ("✓", SUCCESS_COLOUR),
     EquivalenceVerdict.SAME_WHEN: ("✓", "bold"),
     EquivalenceVerdict.DIFFERENT: ("≠", ERROR_COLOUR),
     EquivalenceVerdict.UNDECIDED: ("?", "bold"),
 }
-"""The symbol and the colour of each verdict."""
+"""The symbol of each verdict, with its colour."""
 COMPARE_MORE_HINT = "the command below compares more elements"
 COLUMN_GAP = 4
 """The number of spaces between two columns."""
@@ -77,21 +76,24 @@ IS_SHORTEST_TEXT = "It is as short as shapecalc can make it."
 PROVED_TEXT = "Proved to be the same, wherever the chain is defined."
 UNPROVED_TEXT = "Not proved to be the same."
 GOAL_LABELS = {Goal.TRANSPOSES: "transposes", Goal.SHUFFLES: "Shuffle layers", Goal.BYTES: "bytes moved"}
-"""The name of the quantity that each simplification goal minimizes."""
+"""The quantity that each goal of a simplification minimizes, as text."""
 GOALS = (*Goal,)
 
 
 class ChainComparison(Record):
-    """The result of a comparison: an equivalence, or a problem in the second chain."""
+    """The result of a comparison of two chains.
+
+    It is an equivalence, or a problem in the second chain.
+    """
 
     first: Trace | Chain
     second: Trace | Chain | None
     text: str
-    """The second chain in command-line syntax."""
+    """The second chain, as typed."""
     equivalence: Equivalence | None = None
     problem: Problem | None = None
     is_incomplete: bool = False
-    """Whether the second chain is the beginning of a valid chain."""
+    """Whether the second chain is only the beginning of a valid chain."""
 
 
 def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
@@ -121,7 +123,7 @@ def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
 
 
 def verdict_text(comparison: ChainComparison) -> Text:
-    """Format the verdict of a comparison with its reasons, or its problem."""
+    """Format the verdict of a comparison with its reasons, or the problem."""
     if comparison.is_incomplete:
         return Text("...", "dim")
     if comparison.problem is not None:
@@ -139,7 +141,7 @@ def verdict_text(comparison: ChainComparison) -> Text:
 def _request_as_chain(words: Sequence[str]) -> str:
     """Convert the words of a request with an input to a chain.
 
-    Returns an empty string if the words are a stage, which has no input.
+    Returns an empty string if the words have no input, as in the stage of a chain.
 
     >>> _request_as_chain(["transpose", "2,3", "1,0"]), _request_as_chain(["transpose", "1,0"])
     ('2,3 | transpose 1,0', '')
@@ -165,7 +167,7 @@ def equiv_command(comparison: ChainComparison) -> str:
 
 SECOND_PLACEHOLDER = "an operation for the same input, such as transpose 1,0"
 ARROW_OFFSETS = {"left": -1, "right": 1, "up": -1, "down": 1}
-"""The number of positions by which each arrow key moves the selected element."""
+"""For each arrow key, the number of elements by which it moves the selection."""
 EQUIV_KEYS = (
     Key("left", "←", "back", "move(-1)", "Mark the element before", 0),
     Key("right", "→", "on", "move(1)", "Mark the next element of both outputs", 1),
@@ -174,14 +176,14 @@ EQUIV_KEYS = (
     Key("f7", "F7", "copy", "copy", "Copy the command line", 4),
     Key("escape", "esc", "closes", "close", "Leave the field, or close", 5),
 )
-SCRUB_NAMES = ("left", "right", "t")
-"""The names of the keys that need two outputs."""
+OUTPUT_KEY_NAMES = ("left", "right", "t")
+"""The keys that work only if two outputs are drawn."""
 
 
 def difference_text(comparison: ChainComparison) -> str:
-    """Describe how many elements of two outputs differ.
+    """Describe how many elements of two outputs of equal shape differ.
 
-    The outputs have equal shapes. The text is empty if the number is unknown.
+    The text is empty if the number is unknown.
 
     >>> import shapecalc as sc
     >>> difference_text(compare_chains(sc.transpose("2,3", "1,0"), "reshape 3,2"))
@@ -195,9 +197,9 @@ def difference_text(comparison: ChainComparison) -> str:
 
 
 def output_paths(comparison: ChainComparison) -> tuple[TensorPath, TensorPath] | None:
-    """Return the element paths to both outputs, or None if they cannot be compared.
+    """Return the paths of elements to both outputs, or None.
 
-    They cannot be compared if their shapes differ, or if there are too many elements.
+    Returns None if the output shapes differ, or if there are too many elements.
     """
     verdict = comparison.equivalence
     if comparison.second is None or verdict is None or verdict.by_shape:
@@ -212,8 +214,11 @@ def output_paths(comparison: ChainComparison) -> tuple[TensorPath, TensorPath] |
 
 
 def first_differing_position(comparison: ChainComparison, shape: Sequence[int]) -> int:
-    """Return the flat index of the first output element that differs, or 0."""
-    verdict = comparison.equivalence  # falsy if the chains differ, so compare it with None
+    """Return the flat index of the first output element that differs.
+
+    Returns 0 if this element is unknown.
+    """
+    verdict = comparison.equivalence  # the result is falsy if the chains differ, so it is compared with None
     counterexample = None if verdict is None else verdict.counterexample
     return ravel(counterexample.index, tuple(shape)) if counterexample and counterexample.index else 0
 
@@ -223,8 +228,8 @@ def draw_comparison(
 ) -> Text:
     """Draw both outputs of a comparison as tapes and as tables.
 
-    The element at the flat index `position` is highlighted in both; by default, the first that differs. The drawing is
-    empty if the shapes differ.
+    The element at the flat index `position` is highlighted in both outputs; by default, this is the first element that
+    differs. The drawing is empty if the shapes differ.
     """
     outputs, verdict, second = output_paths(comparison), comparison.equivalence, comparison.second
     if outputs is None or second is None or verdict is None or verdict.counterexample is None:
@@ -244,7 +249,8 @@ def draw_comparison(
 
 
 BOX_LINES, VERDICT_LINES, MIN_OUTPUT_LINES = 10, 3, 4
-"""The height of the comparison box without the outputs, the usual height of the verdict, and the minimum of the
+"""The height of the comparison box without the outputs, the height reserved for the verdict, and the minimum height of
+the
 outputs.
 
 All heights are in lines.
@@ -272,7 +278,7 @@ class EquivDialog(Dialog[str]):
         self.answer, self.text = answer, text
         self.comparison = compare_chains(answer, text)
         self.position: int | None = None
-        """The flat index of the selected element of both outputs, or None for the first that differs."""
+        """The flat index of the selected element in both outputs, or None for the first that differs."""
         self.tinted_axis = 0
 
     def compose_contents(self) -> ComposeResult:
@@ -289,33 +295,33 @@ class EquivDialog(Dialog[str]):
         yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Show the verdict.
+        """Show the verdict, and set the focus.
 
-        The field of the second chain has the focus, unless the outputs can be compared already.
+        The field of the second chain has the focus, unless the outputs can already be compared.
         """
         self.query_one(Pane).can_focus = False
         self.set_focus(None if self.outputs else self.query_one(Input))
         self.update_view()
 
     def on_descendant_focus(self) -> None:
-        """Show the keys of the field."""
+        """Show the keys of the widget with the focus."""
         self.show_keys()
 
     def show_keys(self) -> None:
-        """Show the keys that are active with the current focus."""
+        """Show the keys that have an effect with the current focus."""
         is_typing, scrubs = isinstance(self.focused, Input), self.outputs is not None
-        keys = tuple(key for key in EQUIV_KEYS if key.name not in (SCRUB_NAMES if is_typing or not scrubs else ()))
+        keys = tuple(key for key in EQUIV_KEYS if key.name not in (OUTPUT_KEY_NAMES if is_typing or not scrubs else ()))
         keys = tuple(key for key in keys if key.name != "e" or not is_typing)
         line = format_key_line(frozenset(key.action for key in keys), self.query_one("#keys").size.width or 70, keys)
         self.query_one("#keys", ClickableText).set_text(line)
 
     @property
     def outputs(self) -> tuple[TensorPath, TensorPath] | None:
-        """The element paths to both outputs, or None if they cannot be compared."""
+        """The paths of elements to both outputs, or None if they cannot be compared."""
         return output_paths(self.comparison)
 
     def action_move(self, offset: int) -> None:
-        """Select another element of both outputs."""
+        """Select the element `offset` positions further on in both outputs."""
         if self.outputs is not None:
             count = prod(self.outputs[0].tensors[-1].shape)
             self.position = (self._selected_position(self.outputs) + offset) % count
@@ -331,9 +337,9 @@ class EquivDialog(Dialog[str]):
         self.set_focus(self.query_one(Input))
 
     def action_close(self) -> None:
-        """Leave the field, or close the dialog.
+        """Close the dialog.
 
-        If outputs are displayed, the first key press only leaves the field.
+        If outputs are displayed and the field has the focus, only the field is left.
         """
         if isinstance(self.focused, Input) and self.outputs is not None:
             self.set_focus(None)
@@ -387,12 +393,12 @@ class EquivDialog(Dialog[str]):
         copy_text(self, equiv_command(self.comparison))
 
     def action_leave(self) -> None:
-        """Close the dialog, and return the text of the second chain."""
+        """Close the dialog, and return the second chain as typed."""
         self.dismiss(self.text)
 
 
 def chains_table(answer: Trace | Chain, simplification: Simplification) -> Table:
-    """Return a table with a chain and its simplified form, one stage per line."""
+    """Return a table of a chain beside its simplified form, with one stage per line."""
     table = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
     table.add_row(
         _chain_column("as it is", answer),
@@ -402,7 +408,7 @@ def chains_table(answer: Trace | Chain, simplification: Simplification) -> Table
 
 
 def _chain_column(title: str, answer: Trace | Chain) -> Group:
-    """Return a table column with a title, the input shape, and the stages.
+    """Return a column with a title, the input shape, and the stages of a chain.
 
     Each stage is followed by its output shape.
     """
@@ -416,7 +422,7 @@ def _chain_column(title: str, answer: Trace | Chain) -> Group:
 
 
 def format_cost_line(goal: Goal, before: Cost, after: Cost) -> Text:
-    """Format the cost for a goal before and after simplification."""
+    """Format the cost of a chain for a goal, before and after simplification."""
     count, short_count = (str(getattr(cost, goal.value)) for cost in (before, after))
     line = Text(f"{GOAL_LABELS[goal].ljust(max(map(len, GOAL_LABELS.values())))}  {count}")
     return line.append(f" → {short_count}", "bold") if count != short_count else line
@@ -501,7 +507,7 @@ class SimplifyDialog(Dialog[str | None]):
 
     @on(OptionList.OptionSelected)
     def accept_simplified_chain(self) -> None:
-        """Close the dialog and return the simplified chain, if it is shorter."""
+        """Close the dialog, and return the simplified chain if it is shorter."""
         if self.simplification:
             self.dismiss(chain_text(self.simplification.chain))
 

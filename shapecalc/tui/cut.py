@@ -1,4 +1,4 @@
-"""The dialog in which the user cuts all elements of a tensor into dims."""
+"""The dialog in which the user cuts the elements of a tensor into dims."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class CutDialog(Dialog[Question | None]):
         self.draw()
 
     def action_keep(self) -> None:
-        """Fix the current cuts, and cut the pieces again."""
+        """Fix the current cuts, and start to cut the new pieces."""
         self.state.keep_cuts()
         self.draw()
 
@@ -74,7 +74,7 @@ class CutDialog(Dialog[Question | None]):
         self.draw()
 
     def action_open_shape(self) -> None:
-        """Close the dialog, and return a reshape to the shape of the tape."""
+        """Close the dialog, and return a reshape to the shape of the cut tape."""
         if self.state.shape is not None:
             self.dismiss(self._question())
 
@@ -82,7 +82,7 @@ class CutDialog(Dialog[Question | None]):
         return question_from_words(["reshape", shape_text(self.state.shape_before), self.state.request_text])
 
     def draw(self) -> None:
-        """Draw the shape and the tape, and below them the map of the reshape."""
+        """Draw the shape and the tape, and the map of the reshape below them."""
         state, width = self.state, max(20, self.size.width - 8)
         head = cut_heading(state, f"bold {self.app.theme_variables.get('accent', '')}".rstrip())
         head.append(f"   reshape {state.request_text}" if state.request_text else "", "dim")

@@ -54,13 +54,13 @@ LEGEND = (
     ("* →", "times; becomes"),
     ("…", "text that does not fit"),
 )
-"""The legend of the drawings: each symbol with its meaning."""
+"""The symbols in the drawings, each with its meaning."""
 FIELD_HELP = {
     "input": "The shape of the input: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W, or the name of a file such as x.npy. "
     "A name is a size of at least 1, a ? is an unknown dim.",
     "stages": "The ops, in order: reshape 0,0,12,64 | transpose 0,2,1,3. Each takes the options of its command.",
 }
-"""The help on the fields that are not parameters of an op, keyed by field name."""
+"""The help on fields that are not parameters of an op, keyed by field name."""
 WIDGET_HELP = {
     "": "The panels: the question, the map with the path of each dim, the step, the elements before and after its "
     "stage, and the answer. The arrow keys step; tab enters a panel.",
@@ -70,7 +70,7 @@ WIDGET_HELP = {
     "elements": "The elements at every stage. The arrow keys follow one of them. If a mistake gives the same sizes, "
     "such as a reshape instead of a transpose, m draws it beside them. t colours them by the next axis.",
 }
-"""The help on the widgets that are not input fields, keyed by widget id."""
+"""The help on widgets that are not input fields, keyed by widget id."""
 EXTRA_KEYS = (
     ("tab", "move to the next field or panel; esc leaves it"),
     ("0-9 - [", "edit the field that was used last"),
@@ -78,7 +78,7 @@ EXTRA_KEYS = (
     ("mouse", "everything can be clicked: a dim shows its origin, a step opens, a key is pressed"),
     ("^P /", "commands without a key: a second chain, a link to share, settings, earlier requests"),
 )
-"""Keys of the main screen that are not in `widgets.KEYS`, with their effects."""
+"""The keys of the main screen that `widgets.KEYS` does not contain, with their effects."""
 
 
 MIN_TWO_COLUMNS = 110
@@ -92,7 +92,7 @@ class HelpDialog(Dialog[None]):
     BINDINGS = [Binding("escape,enter", "dismiss", "close")]
 
     def __init__(self, about: str, keys: list[tuple[str, str]]) -> None:
-        """Create the help from a description of a screen and its keys."""
+        """Create the help from a description of a screen and its keys with their effects."""
         super().__init__()
         self.about, self.keys = about, keys
 
@@ -165,7 +165,7 @@ class CodeScreen(Dialog[None]):
             self.notify(escape_unprintable(error.problem.message), severity="error", markup=False)
 
     def code_text(self, target: str) -> Text:
-        """Return the code for a framework with its warnings, or an error message."""
+        """Return the code for a framework, with its warnings, or the error message."""
         try:
             result = generate_code(self.answer, target)
         except ShapeError as error:
@@ -177,12 +177,12 @@ class CodeScreen(Dialog[None]):
 
 
 class DiagnosisText(Static):
-    """The lines of a diagnosis, wrapped below the text after their labels."""
+    """The lines of a diagnosis, wrapped so that their texts are aligned."""
 
     INDENT = " " * 8
 
     def __init__(self, lines: list[str]) -> None:
-        """Create the text of the lines."""
+        """Create the widget from the lines of a diagnosis."""
         super().__init__("\n".join(lines), markup=False)
         self.diagnosis_lines = lines
 

@@ -30,14 +30,14 @@ from shapecalc.render.film import FORMATS, render_film
 from shapecalc.tui.widgets import COPY_TITLE, ChoiceList, Dialog, KeyHelp, TextField
 
 MAX_ENTRIES = 1000
-"""The maximum number of entries in the list for a folder or an archive."""
+"""The maximum number of listed entries of a folder or an archive."""
 ARCHIVE_SUFFIXES = (".npz", ".safetensors")
-"""The extensions of files that contain several named arrays."""
+"""The extensions of files that can contain several named arrays."""
 FILM_KIND = "film"
 
 
 class FileEntry(Record):
-    """A folder, a file, or an array in an archive file."""
+    """A folder, a file, or an array in a file with several arrays."""
 
     name: str
     path: str
@@ -46,7 +46,7 @@ class FileEntry(Record):
 
 
 def list_entries(path: str) -> list[FileEntry]:
-    """List the entries of a folder, folders first, or the arrays in an archive.
+    """Return the entries of a folder, folders first, or the arrays of an archive.
 
     Raises `OSError` if the path cannot be read.
     """
@@ -127,10 +127,7 @@ class FilesDialog(Dialog[str | None]):
 
     @on(OptionList.OptionSelected)
     def open_entry(self, event: OptionList.OptionSelected) -> None:
-        """List the selected folder or archive, or return the path of an array.
-
-        When an array is returned, the dialog is closed.
-        """
+        """List the selected folder or archive, or close the dialog with an array's path."""
         entry = self.entries[event.option_index]
         if entry.is_container:
             self.list_path(entry.path)
@@ -146,7 +143,7 @@ def save_answer(app: App[Any], kind: str, answer: Trace | Chain, step: int | Non
     """Save a film of an answer or a picture of a step.
 
     `kind` is `film` or `picture`. In a terminal, a dialog requests the file name; in a browser, an SVG file is
-    downloaded. `step` is counted from 1; None selects the picture of the whole answer.
+    downloaded. Steps are numbered from 1; if `step` is None, the picture shows the whole answer.
     """
 
     def make_contents(name: str) -> bytes:
@@ -170,14 +167,14 @@ class SaveDialog(Dialog[None]):
     def __init__(self, kind: str, make_contents: Callable[[str], bytes]) -> None:
         """Create the dialog.
 
-        `make_contents` renders the contents of a file with the given name.
+        `make_contents` returns the contents of a file for its name.
         """
         super().__init__()
         self.kind, self.make_contents = kind, make_contents
         self._is_writing = False
 
     def compose_contents(self) -> ComposeResult:
-        """Compose the list of file extensions above the field."""
+        """Compose the field below the list of file extensions."""
         endings = FORMATS if self.kind == FILM_KIND else PICTURE_SUFFIXES
         yield Static(f"Save the {self.kind} as a file that ends in {', '.join(endings)}")
         yield TextField(f"shapecalc-{self.kind}.svg", id="name", select_on_focus=True)
@@ -210,7 +207,7 @@ class SaveDialog(Dialog[None]):
 def save_screenshot(screen: Screen[Any], *, as_text: bool) -> None:
     """Save a screenshot without notifications, as SVG or as text.
 
-    In a browser, the file is downloaded. The screenshot is delayed until the app has removed the notifications.
+    In a browser, the file is downloaded. The screenshot is taken after the app has removed the notifications.
     """
     screen.app.clear_notifications()
     screen.app.call_later(screen.call_after_refresh, partial(_write_screenshot, screen, as_text=as_text))
@@ -219,7 +216,7 @@ def save_screenshot(screen: Screen[Any], *, as_text: bool) -> None:
 def _write_screenshot(screen: Screen[Any], *, as_text: bool) -> None:
     """Write a screenshot to a file with a timestamp, and notify the user.
 
-    A screenshot in text format is also copied to the clipboard.
+    If `as_text` is True, the text is also copied to the clipboard.
     """
     if as_text:
         content = "".join(f"{strip.text.rstrip()}\n" for strip in screen._compositor.render_strips())

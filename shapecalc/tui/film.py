@@ -1,7 +1,7 @@
 """The screen that animates an answer as a film.
 
-A film consists of frames; each frame draws one step of the answer. In learning mode, the film pauses before a frame
-that determines a dim, and asks for the dim. A sprite is a text at a position of a frame.
+A film consists of frames; each frame draws one step of the answer. A sprite is a text at a position in a frame. In
+learning mode, the film pauses before a frame that determines a dim, and asks for the dim.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from shapecalc.tui import widgets
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)
 FRAME_EPSILON = 1e-6
-"""The time between the end of a frame and the start of the next frame, in seconds."""
+"""The time between the end of a frame and the start of the next one, in seconds."""
 TICK_RATE = 36
 """The number of timer ticks per second while a film plays.
 
-Since some ticks are late, 36 ticks per second result in at least 30 drawings per second.
+Some ticks are late; with 36 ticks, there are at least 30 drawings per second.
 """
 KEYS: tuple[widgets.Key, ...] = (
     widgets.Key("space", "space", "play, stop", "play", "play, or stop", 0),
@@ -45,11 +45,11 @@ KEYS: tuple[widgets.Key, ...] = (
 )
 """The keys of the film screen."""
 QUESTION_KEYS = (widgets.Key("enter", "enter", "answer; if nothing is typed, show it", "step(1)", "", 0), KEYS[-1])
-"""The keys of the film screen while it waits for the answer to a question."""
+"""The keys of the film screen while it waits for an answer."""
 
 
 class Player:
-    """The playback state of a film, independent of widgets.
+    """The playback state of a film: time, speed and answered questions.
 
     >>> import shapecalc as sc
     >>> from shapecalc.render.scenes import make_film
@@ -66,7 +66,8 @@ class Player:
     def __init__(self, film: Film, hidden_steps: Collection[int] = ()) -> None:
         """Start at the beginning of a film.
 
-        If `hidden_steps` is not empty, the film asks only for the dims of these steps.
+        The film asks for the dims of the steps in `hidden_steps`; if there are none, it does not ask until asking is
+        turned on.
         """
         self.film, self.frame_starts = film, film.frame_starts
         self.time, self.speed, self.is_playing = 0.0, 1.0, False
@@ -77,8 +78,8 @@ class Player:
             for frame in film.frames
             if hidden_steps and frame.step_index is not None and frame.step_index not in hidden_steps
         ]
-        self._known_prompts = {(frame.step_index, frame.prompt) for frame in known_frames}
-        """The `(step index, prompt)` of each question that is answered or must not be asked."""
+        self._settled_prompts = {(frame.step_index, frame.prompt) for frame in known_frames}
+        """The step index and the prompt of each question that is not asked, or not asked again."""
 
     @property
     def frame_index(self) -> int:
@@ -109,12 +110,15 @@ class Player:
         film_frame = self.film.frames[frame]
         return (
             film_frame.prompt
-            if self.is_asking and (film_frame.step_index, film_frame.prompt) not in self._known_prompts
+            if self.is_asking and (film_frame.step_index, film_frame.prompt) not in self._settled_prompts
             else None
         )
 
     def _limit_to_question(self, seconds: float) -> float:
-        """Limit a time in seconds to the time of the next question."""
+        """Return the given time, or the time of the next question if that is earlier.
+
+        Times are in seconds.
+        """
         for frame in range(self.frame_index + 1, len(self.film.frames)):
             if self.frame_starts[frame] <= seconds and self._question_before(frame):
                 return self.frame_starts[frame] - FRAME_EPSILON
@@ -123,7 +127,7 @@ class Player:
     def advance(self, seconds: float) -> None:
         """Advance the film by `seconds` times the speed.
 
-        The film stops at the next question.
+        At a question, the film stops.
         """
         if not self.is_playing:
             return
@@ -139,19 +143,19 @@ class Player:
         self.is_playing = not self.is_playing and self.question is None
 
     def seek(self, seconds: float) -> None:
-        """Go to a time in seconds, or to a question before it."""
+        """Go to a time in seconds, or to the first question before that time."""
         self.time = self._limit_to_question(max(0.0, min(seconds, self.film.seconds)))
 
     def show_frame(self, frame: int) -> None:
-        """Pause at the end of a frame, or at a question before it."""
+        """Pause at the end of a frame, or at the first question before it."""
         frame = max(0, min(frame, len(self.film.frames) - 1))
         self.is_playing = False
         self.seek(self.frame_starts[frame + 1] - FRAME_EPSILON)
 
     def step_frames(self, count: int) -> None:
-        """Move `count` frames forward or back.
+        """Move `count` frames forward, or backward if it is negative.
 
-        Passing a question reveals its answer.
+        A question that is passed counts as answered.
         """
         if count > 0 and self.question is not None:
             self.skip_question()
@@ -159,16 +163,16 @@ class Player:
 
     @property
     def is_before_frame_end(self) -> bool:
-        """Whether the end of the current frame is still ahead."""
+        """Whether the end of the current frame is later than the current time."""
         return self.time < self.frame_starts[self.frame_index + 1] - 2 * FRAME_EPSILON
 
     def copy_state(self, other: Player) -> None:
-        """Copy the settings and the position of another player of the same answer."""
-        self.speed, self.is_playing, self.is_asking, self._known_prompts = (
+        """Copy the settings and the position of another player for the same answer."""
+        self.speed, self.is_playing, self.is_asking, self._settled_prompts = (
             other.speed,
             other.is_playing,
             other.is_asking,
-            other._known_prompts,
+            other._settled_prompts,
         )
         frame = min(other.frame_index, len(self.film.frames) - 1)
         self.time = self.frame_starts[frame] + min(
@@ -176,7 +180,7 @@ class Player:
         )
 
     def show_step(self, step_index: int) -> None:
-        """Go to the first frame of a step, or to the beginning if there is none."""
+        """Go to the first frame of a step, or to the beginning if the step has no frame."""
         frames = [number for number, frame in enumerate(self.film.frames) if frame.step_index == step_index]
         self.time = 0.0
         self.seek(self.frame_starts[frames[0]] if frames else 0.0)
@@ -203,9 +207,9 @@ class Player:
         return is_equal
 
     def skip_question(self) -> None:
-        """Mark the current question as answered, and continue the film."""
+        """Count the current question as answered, and continue the film."""
         next_frame = self.film.frames[self.frame_index + 1]
-        self._known_prompts.add((next_frame.step_index, next_frame.prompt))
+        self._settled_prompts.add((next_frame.step_index, next_frame.prompt))
         self.time = min(self.frame_starts[self.frame_index + 1], self.film.seconds)
         self.is_playing = True
 
@@ -242,7 +246,7 @@ class FilmPane(widgets.FocusableText):
     player: Player | None = None
 
     def draw(self) -> None:
-        """Draw the current frame."""
+        """Draw the sprites of the film at the current time."""
         if self.player is not None:
             self.set_text(render_screen(self.player.film, self.player.sprites, self.background_colors[1].rgb))
 
@@ -262,9 +266,10 @@ class FilmScreen(widgets.Dialog[None]):
     def __init__(
         self, answer: Trace | Chain, step_index: int | None, hidden_steps: Collection[int], score: Score
     ) -> None:
-        """Create the screen; the film starts at a step, or at the beginning.
+        """Create the screen for an answer.
 
-        If `hidden_steps` is not empty, the film asks only for the dims of these steps.
+        The film starts at a step, or at the beginning if `step_index` is None. It asks for the dims of the steps in
+        `hidden_steps`, and `score` counts the answers.
         """
         super().__init__()
         self.score = score
@@ -297,7 +302,7 @@ class FilmScreen(widgets.Dialog[None]):
         self.call_after_refresh(self.make_film)
 
     def make_film(self) -> None:
-        """Create the film for the current size of the pane."""
+        """Create the film for the current size of the pane, at the same frame as before."""
         pane, old = self.query_one(FilmPane), self.player
         if not pane.size.width:
             return
@@ -311,7 +316,7 @@ class FilmScreen(widgets.Dialog[None]):
         self.redraw_all()
 
     def _change_player(self, change: Callable[[Player], object]) -> None:
-        """Apply a change to the player if it exists, and redraw."""
+        """Call a function with the player, if there is one, and redraw."""
         if self.player is not None:
             change(self.player)
             self.redraw_all()
@@ -321,9 +326,9 @@ class FilmScreen(widgets.Dialog[None]):
         self._change_player(Player.toggle_playback)
 
     def action_step(self, count: int) -> None:
-        """Move `count` frames forward or back.
+        """Move `count` frames forward, or backward if it is negative.
 
-        Passing a question reveals its answer.
+        A question that is passed counts as answered.
         """
         if count > 0 and self.player is not None:
             self._score_answer(self.player.question, is_right=False)
@@ -338,14 +343,14 @@ class FilmScreen(widgets.Dialog[None]):
         self._change_player(lambda player: player.change_speed(levels))
 
     def action_ask(self) -> None:
-        """Toggle the questions of the film."""
+        """Turn the questions of the film on or off."""
         self._change_player(lambda player: setattr(player, "is_asking", not player.is_asking))
 
     @on(Input.Submitted)
     def check_prediction(self, event: Input.Submitted) -> None:
-        """Continue the film after a correct prediction.
+        """Continue the film after a right answer.
 
-        An empty prediction reveals the dim.
+        An empty answer reveals the dim.
         """
         if self.player is None or (question := self.player.question) is None:
             return
@@ -396,7 +401,7 @@ class FilmScreen(widgets.Dialog[None]):
         self.query_one("#keys", widgets.ClickableText).set_text(_key_line(player, self.app.size.width))
 
     def _show_question(self) -> None:
-        """Show the current question with its field, or the progress bar."""
+        """Show the current question and its field, or the progress bar."""
         question = self.player.question if self.player else None
         row, field = self.query_one("#question"), self.query_one(widgets.AnswerField)
         asking = question is not None
@@ -409,7 +414,7 @@ class FilmScreen(widgets.Dialog[None]):
 
 
 def _key_line(player: Player, width: int) -> Text:
-    """Format the keys of the film screen that fit a width."""
+    """Format as many keys of the film screen as fit a width."""
     shown = KEYS if player.question is None else QUESTION_KEYS
     if player.is_asking:
         shown = tuple([replace(key, label=f"{key.label}: on") if key.action == "ask" else key for key in shown])

@@ -1,7 +1,7 @@
-"""The screens of lessons and exercises.
+"""The screens of lessons and exercises, on which the user predicts answers.
 
-The user predicts answers on these screens. A task asks for a prediction or, in a puzzle, for a chain of ops. A learning
-path is a course whose lessons the user takes in order.
+A task asks for a prediction or, in a puzzle, for a chain of ops. A learning path is a course whose lessons are taken in
+order.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ from shapecalc.tui.widgets import (
 MIN_PICTURE_WIDTH = 20
 """The minimum width of a drawing, in cells."""
 GRID_HEIGHT = 12
-"""The height of each drawing of tensor elements after the answer is revealed, in lines."""
-TASK_HEIGHT = 18
+"""The height of each drawing of elements below a revealed answer, in lines."""
+MIN_TASK_HEIGHT = 18
 """The minimum height, in lines, for which a task is drawn unless the terminal is short."""
 MIN_RULES_WIDTH = 60
-"""The minimum terminal width, in cells, for a prompt that names the rules."""
+"""The minimum terminal width, in cells, at which a prompt names the framework whose rules apply."""
 OR_ERROR = ", or error:"
-"""The end of the prompt if the answer may be an error instead of a shape."""
+"""The end of a prompt whose answer can be an error instead of a shape."""
 MIN_TEXT_HEIGHT = 30
 """The terminal height, in lines, below which the text of a lesson is hidden."""
 MIN_BORDER_HEIGHT = 16
@@ -74,7 +74,7 @@ KEYS = (
     Key("up", "↑↓", "scroll", "scroll(-1)", "scroll up or down", 9),
     Key("down", "↑↓", "scroll", "scroll(1)", "", 10),
 )
-"""The keys that all screens with a task have."""
+"""The keys of all screens with a task."""
 LIST_KEYS = (
     Key("", "enter", "open", "open", "", 0),
     Key("", "↑↓", "entry", "scroll(1)", "", 1),
@@ -83,34 +83,34 @@ LIST_KEYS = (
     Key("", "F1", "help", "app.help", "", 4),
     Key("", "^S", "text", "app.save_screen('text')", "", 8),
 )
-"""The key hints while the list is visible."""
+"""The keys while the list is visible."""
 CUT_KEYS = (
     Key("", "←→", "cut", "", "move the cuts of the tape", -2),
     Key("", "0", "keep", "", "keep the cuts, and cut each piece again", -1),
     Key("", "backspace", "undo", "", "remove the cuts that were kept last", -1),
 )
-"""The key hints while the user cuts a tape."""
+"""The keys while the user cuts a tape of elements."""
 EXERCISES_TEXT = (
     "Questions that get harder. A missed one comes back soon, a known one later each time. Showing the "
     "answer counts as a miss; a hint does not count."
 )
 MIN_LIST_WIDTH = 76
-"""The minimum terminal width, in cells, for the list and a lesson side by side."""
+"""The minimum terminal width, in cells, at which the list is beside the lesson."""
 PICTURE_TITLE, ANSWER_TITLE, EXERCISES_TITLE = "Picture", "Your answer", "Exercises"
 """The titles of the panels below the text of a lesson."""
 WELCOME_TEXT = "This takes ten minutes. Type your guess and press Enter. "
 PATH_END_TITLE = "The end of the path"
 PATH_END_TEXT = "{score}\n{reason}: {topic}\n\nEnter: exercises about that\nesc: your own shapes"
-"""The template of the text at the end of a learning path."""
+"""The template of the text after the last lesson of a learning path."""
 POINTS_TITLE = "What the stations showed"
 END_PROMPT = "Press Enter for exercises about {topic}, or esc for your own shapes."
-"""The prompt at the end of a learning path."""
+"""The prompt after the last lesson of a learning path."""
 DONE_SYMBOL, MISSED_SYMBOL, CURRENT_SYMBOL, LATER_SYMBOL = "✓", "✗", UNICODE.pointer, "·"
-"""The symbols of lessons and topics beside a task."""
+"""The symbols of done, missed, current and later items in the list beside a task."""
 MIN_OUTLINE_WIDTH, MIN_OUTLINE_HEIGHT = 110, 30
-"""The minimum size of a screen with the list of stations beside a task, and with the signs of the pictures below it."""
+"""The minimum size of a screen with the outline beside a task, and the legend of the pictures below it."""
 OUTLINE_TEXT_WIDTH = 34
-"""The width of the list of stations, in cells."""
+"""The width of the outline, in cells."""
 TOPIC_NAMES = {
     "zero": "what a 0 copies",
     "infer": "what -1 stands for",
@@ -120,18 +120,18 @@ TOPIC_NAMES = {
     "operands": "shapes of several tensors",
     BUILD: "which ops lead from one shape to another",
 }
-"""The topics of exercises in words, in the order in which they are learnt."""
+"""The name of each topic of exercises, in the order in which the topics are learnt."""
 TOPICS_PROMPT = "Enter begins. For several topics at once, type them:"
-LAST_FIRST_LESSON = "cut-pieces"
-"""The id of the last lesson on the order of elements; a line in the list separates these lessons from the others."""
+LAST_ORDER_LESSON = "cut-pieces"
+"""The id of the last lesson on the order of elements, below which the list has a separator line."""
 DRILL_PREFIX = "exercises: "
-"""The prefix of an exercise topic in the list."""
+"""The prefix of a topic of exercises in the list."""
 
 
 class TaskPane(Vertical):
     """A pane with a text, a task, a field for the prediction, and pictures.
 
-    The task stays visible when the text scrolls.
+    The task stays visible while the text is scrolled.
     """
 
     def __init__(self) -> None:
@@ -142,18 +142,18 @@ class TaskPane(Vertical):
         self.title = ""
         """The title of the lesson or the exercise."""
         self.is_scored = False
-        """Whether the first answer to the task has been scored."""
+        """Whether the first prediction for the task has been scored."""
         self.last_judged_prediction = ""
         """The last judged prediction, as typed."""
         self._is_judged_wrong = False
-        """Whether the visible feedback is on a wrong prediction."""
+        """Whether the visible feedback concerns a wrong prediction."""
         self._hint_count = 0
         self._last_prediction: Prediction = None
         self._mistaken_prediction = ""
         self._idle_prompt = TOPICS_PROMPT
         """The prompt while there is no task."""
         self.cut_state: CutState | None = None
-        """The cuts of the tape, or None if the answer is typed."""
+        """The state of the tape that the user cuts, or None if the answer is typed."""
 
     def compose(self) -> ComposeResult:
         """Compose the text, the task, the field, the feedback and the pictures."""
@@ -169,7 +169,7 @@ class TaskPane(Vertical):
         yield Pane("signs")
 
     def on_mount(self) -> None:
-        """Draw the signs of the pictures, which fill the remaining lines of a high screen."""
+        """Draw the legend of the pictures in the remaining lines of a high screen."""
         signs = self.query_one("#signs", Pane)
         signs.can_focus, signs.border_title = False, Content("Signs")
         signs.set_renderer(signs_text)
@@ -190,7 +190,7 @@ class TaskPane(Vertical):
     ) -> None:
         """Show a text below a title, and a new task.
 
-        Without a task, the field is for the topics of exercises, and `prompt` is the text before it.
+        If `task` is None, the user types topics of exercises into the field, and `prompt` is the text before it.
         """
         self.title = title
         self.set_class(not text and not notes, "-textless")
@@ -219,13 +219,13 @@ class TaskPane(Vertical):
         self.field.placeholder = ("" if task.puzzle else example) if task else "topics such as zero perm"
         self._show_cuts()
         self.query_one("#lesson").scroll_home(animate=False)
-        # deferred until after the layout, because the height of the picture depends on the texts
+        # called after the layout, because the height of the picture depends on the texts
         self.call_after_refresh(self.draw_pictures)
 
     def _show_prompt(self, prompt: str = "") -> None:
         """Show the question and its prompt, or a prompt without a question.
 
-        In a narrow terminal, the prompt does not name the rules.
+        In a narrow terminal, the prompt does not name the framework.
         """
         task = self.current_task
         self._idle_prompt = prompt = prompt or self._idle_prompt
@@ -236,7 +236,10 @@ class TaskPane(Vertical):
         self.query_one("#asked", Static).update(prompt)
 
     def _handle_cut_key(self, key: str) -> bool:
-        """Move, keep or undo the cuts of the tape; return whether the key was handled."""
+        """Move, keep or undo the cuts of the tape.
+
+        Returns whether the key has such a function.
+        """
         actions = {
             "left": lambda state: state.move_cuts(-1),
             "right": lambda state: state.move_cuts(1),
@@ -252,13 +255,13 @@ class TaskPane(Vertical):
         return True
 
     def _show_cuts(self) -> None:
-        """Write the shape of the tape into the field."""
+        """Write the shape into which the tape is cut into the field."""
         if self.cut_state is not None:
             self.field.value = "" if self.cut_state.shape is None else shape_text(self.cut_state.shape)
             self.field.cursor_position = len(self.field.value)
 
     def show_titles(self, score: str) -> None:
-        """Write the title of the task and the score into the borders."""
+        """Write the title of the task and the score into the border."""
         hides_text = self.has_class("-textless") or (self.has_class("-short") and self.has_class("-revealed"))
         self.query_one("#lesson").border_title = Content(self.title)
         self.query_one("#pictures").border_title = Content(self.title if hides_text else PICTURE_TITLE)
@@ -274,7 +277,7 @@ class TaskPane(Vertical):
     def show_feedback(self, text: str, *, is_right: bool | None = None) -> None:
         """Show feedback on the prediction.
 
-        `is_right` selects a check mark or a cross; None selects neither.
+        A check mark or a cross precedes the text, unless `is_right` is None.
         """
         self._is_judged_wrong = is_right is False
         mark, colour = {True: ("✓ ", SUCCESS_COLOUR), False: ("✗ ", ERROR_COLOUR), None: ("", "default")}[is_right]
@@ -282,7 +285,7 @@ class TaskPane(Vertical):
         head = (f"{mark}{first}", f"bold {colour}") if is_right else (f"{mark}{first}", colour)
         self.query_one("#judgement", Static).update(Text.assemble(head, space, (others, "" if is_right else colour)))
         if is_right is False:
-            self.field.action_select_all()  # the next key press replaces the selected text
+            self.field.action_select_all()  # the next key press replaces the wrong prediction
 
     def show_hint(self) -> None:
         """Show the next hint for the first wrong dim of the prediction."""
@@ -303,9 +306,9 @@ class TaskPane(Vertical):
         self._hint_count += 1
 
     def check_new_prediction(self, typed: str) -> bool:
-        """Return whether a prediction is new, or show a hint.
+        """Return whether a prediction is new.
 
-        A hint is shown if the prediction is empty or repeated.
+        If it is empty or repeated, a hint is shown.
         """
         if self.cut_state is not None and (left := self.cut_state.remainder):
             length, whole = self.cut_state.length, self.cut_state.piece_length
@@ -320,8 +323,8 @@ class TaskPane(Vertical):
     def reveal_answer(self, mistaken: str = "") -> None:
         """Show the answer to the task in the pictures.
 
-        `mistaken` is a wrong prediction. Its elements are drawn beside those of the answer, unless the user has
-        predicted a different mistake.
+        The elements of the wrong prediction `mistaken` are drawn beside those of the answer, unless the user has made a
+        different mistake.
         """
         if self.current_task is not None:
             self.is_revealed = True
@@ -332,7 +335,7 @@ class TaskPane(Vertical):
     def draw_pictures(self) -> None:
         """Draw the task, or the answer once it is revealed.
 
-        The answer is preceded by a picture of the followed element, and by a comparison with the user's mistake.
+        A picture of the followed element and a comparison with the user's mistake precede the answer.
         """
         if self.current_task is None:
             return
@@ -345,7 +348,7 @@ class TaskPane(Vertical):
             parts += [draw_explanation(answer, width=width)] if self.is_revealed else []
         elif not self.is_revealed:
             is_short = self.has_class("-short")
-            size["height"] = max(self.query_one("#pictures").size.height, 0 if is_short else TASK_HEIGHT)
+            size["height"] = max(self.query_one("#pictures").size.height, 0 if is_short else MIN_TASK_HEIGHT)
             task = judging.draw_task(self.current_task, answer, **size)
             tape = None if self.current_task.puzzle else draw_input_tape(answer, width)
             has_elements = task.plain.startswith(f"input {shape_text(answer.input)}")
@@ -376,7 +379,7 @@ class TaskPane(Vertical):
 def draw_input_tape(answer: Trace | Chain, width: int) -> Text | None:
     """Draw the elements of the input as a tape.
 
-    Returns None if the element count is unknown or too large.
+    Returns None if the number of elements is unknown or too large.
     """
     count = product(answer.input)
     if not (answer.input and isinstance(count, int) and 0 < count <= MAX_TAPE_ELEMENTS):
@@ -398,7 +401,10 @@ class TaskScreen(Dialog[Question | None]):
     KEYS: tuple[Key, ...] = KEYS
 
     def __init__(self, progress: Progress | None) -> None:
-        """Create a screen that records results in `progress` or in the progress file."""
+        """Create a screen that records results in `progress`.
+
+        By default, the results are recorded in the user's file.
+        """
         super().__init__()
         self.progress = progress or Progress()
         self.is_answered = False
@@ -414,15 +420,15 @@ class TaskScreen(Dialog[Question | None]):
         return self.query_one(TaskPane)
 
     def active_actions(self) -> frozenset[str]:
-        """Return the actions to list in the line of keys.
+        """Return the actions that the line of keys lists.
 
-        Only one of the two scroll actions is included.
+        Of the two scroll actions, only one is included.
         """
-        idle = {"submit" if self.is_answered else "submit()"}  # only one of the two key hints applies
+        idle = {"submit" if self.is_answered else "submit()"}  # only one of the two keys has an effect
         return frozenset(key.action for key in (*CUT_KEYS, *self.KEYS)) - {"scroll(1)"} - idle
 
     def score_answer(self, *, is_right: bool) -> None:
-        """Score the first answer to the task; ignore later answers."""
+        """Score the first answer to the task, and ignore later ones."""
         if not self.pane.is_scored:
             self.pane.is_scored = True
             self.progress.session_score.record_answer(right=is_right)
@@ -445,12 +451,12 @@ class TaskScreen(Dialog[Question | None]):
         return "", []
 
     def compose_columns(self) -> ComposeResult:
-        """Compose the list beside the task, and the task."""
+        """Compose the list beside the task, followed by the task."""
         yield Static("", id="outline", classes="panel", markup=False)
         yield TaskPane()
 
     def shown_keys(self) -> tuple[Key, ...]:
-        """Return the keys to list in the line of keys, if they are active."""
+        """Return the keys that the line of keys lists while they have an effect."""
         return (*CUT_KEYS, *self.KEYS) if self.pane.cut_state and not self.is_answered else self.KEYS
 
     def warn_about_progress(self) -> None:
@@ -490,7 +496,7 @@ class DrillScreen(TaskScreen):
     BINDINGS = make_bindings(KEYS)
 
     def __init__(self, topic: str = ALL, progress: Progress | None = None) -> None:
-        """Create the screen with the first exercise on one or several topics."""
+        """Create the screen with the first exercise on a topic, or on several topics."""
         super().__init__(progress)
         self.topic = topic
         self.drill = Drill(topic, random_seed(), self.progress.tally.boxes)
@@ -508,11 +514,14 @@ class DrillScreen(TaskScreen):
         self.pane.field.focus()
 
     def active_actions(self) -> frozenset[str]:
-        """Return the actions to list in the line of keys."""
+        """Return the actions that the line of keys lists."""
         return super().active_actions() - {"answer" if self.is_answered else "next"}
 
     def outline(self) -> tuple[str, list[Text]]:
-        """Return the topics of exercises, with the number of known exercises of each, and the score."""
+        """Return the list of topics beside the exercise.
+
+        Each topic has the number of its exercises that the user knows; the title contains the score.
+        """
         boxes, lines = self.progress.tally.boxes, list[Text]()
         for topic, words in TOPIC_NAMES.items():
             kinds = [name for name, kind in KINDS.items() if kind.topic == topic]
@@ -534,21 +543,21 @@ class DrillScreen(TaskScreen):
 
     @on(Input.Submitted)
     def handle_submitted_prediction(self, event: Input.Submitted) -> None:
-        """Judge the prediction, or go to the next exercise after a judgement."""
+        """Judge the prediction, or go to the next exercise if it is judged already."""
         if self.is_answered:
             self.action_next()
         elif self.pane.check_new_prediction(event.value):
             self._judge(event.value)
 
     def action_answer(self) -> None:
-        """Reveal the answer; the exercise counts as wrong."""
+        """Reveal the answer, and count the exercise as wrong."""
         if not self.is_answered:
             self._judge("")
 
     def _judge(self, typed: str) -> None:
         """Judge and score a prediction.
 
-        An empty prediction is wrong. A prediction that cannot be parsed is not scored.
+        An empty prediction counts as wrong. A prediction that cannot be parsed is not scored.
         """
         if typed and (problem := judging.invalid_reason(self.exercise.task, typed)):
             self.pane.show_feedback(problem, is_right=False)
@@ -618,12 +627,12 @@ class LessonsScreen(TaskScreen):
     def on_mount(self) -> None:
         """Select the initial lesson, and show or hide the list.
 
-        The list is hidden for a learning path and in a narrow terminal.
+        The list is hidden in a learning path and in a narrow terminal.
         """
         done = self.progress.done
         indexed = [*enumerate(self.course.lessons)]
         opened = [index for index, lesson in indexed if lesson.id == self.opening_lesson]
-        if self.course.is_path and not opened and PATH_DONE_ID not in done:  # resume after the last completed lesson
+        if self.course.is_path and not opened and PATH_DONE_ID not in done:  # continue after the last completed lesson
             opened = [max((index + 1 for index, lesson in indexed if lesson.id in done), default=0)]
         self.index = next(iter(opened or [index for index, lesson in indexed if lesson.id not in done]), 0)
         self.query_one("#list").can_focus = False
@@ -634,7 +643,7 @@ class LessonsScreen(TaskScreen):
         self.warn_about_progress()
 
     def active_actions(self) -> frozenset[str]:
-        """Return the actions to list in the line of keys."""
+        """Return the actions that the line of keys lists."""
         idle = {f"go({by})" for by in (-1, 1) if not 0 <= self.index + by < self._entry_count}
         if self.lesson is None or self._is_list_visible:
             if self._is_list_visible:
@@ -649,14 +658,14 @@ class LessonsScreen(TaskScreen):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the end of a learning path is selected."""
+        """Whether the selected entry is the end of a learning path."""
         return self.course.is_path and self.lesson is None
 
     @property
     def _entry_count(self) -> int:
-        """The number of list entries.
+        """The number of entries in the list.
 
-        The entries are the lessons, and the visible topics or the end of a learning path.
+        The entries are the lessons, followed by the visible topics or by the end of a learning path.
         """
         return len(self.course.lessons) + (self.course.is_path or len(TOPICS) * self._is_list_visible)
 
@@ -688,7 +697,7 @@ class LessonsScreen(TaskScreen):
         self.show_keys()
 
     def outline(self) -> tuple[str, list[Text]]:
-        """Return the lessons of the course, with those that are done or were missed at first."""
+        """Return the lessons of the course, with marks for done and for missed lessons."""
         lines, done = list[Text](), self.progress.done
         for index, lesson in enumerate(self.course.lessons):
             is_missed, is_current = lesson.task in self.missed_tasks, index == self.index
@@ -706,7 +715,10 @@ class LessonsScreen(TaskScreen):
         return f"{'Course' if self.course.is_path else 'Lessons'} · {count} of {len(self.course.lessons)} done", lines
 
     def _end_text(self) -> RenderableType:
-        """Format the text that ends the learning path, on a high screen with the point of each lesson."""
+        """Format the text at the end of the learning path.
+
+        On a high screen, it contains the point of each lesson.
+        """
         lessons = self.course.lessons
         missed = sum(lesson.task in self.missed_tasks for lesson in lessons)
         answered = missed + sum(lesson.task in self.right_tasks for lesson in lessons)
@@ -736,7 +748,7 @@ class LessonsScreen(TaskScreen):
         """The selected topic of exercises.
 
         At the end of a path, this is the topic of the first missed task, or else the first topic without exercises so
-        far; puzzles come last.
+        far. Puzzles are the last choice.
         """
         if not self.course.is_path:
             return TOPICS[self.index - len(self.course.lessons)]
@@ -763,7 +775,7 @@ class LessonsScreen(TaskScreen):
     def _open_entry(self) -> None:
         """Open the selected lesson, or exercises on the selected topic.
 
-        Topics that the user typed replace the selected topic.
+        If the user has typed topics, the exercises are on these topics.
         """
         if self.lesson is not None:
             self._set_list_visible(False)
@@ -778,7 +790,7 @@ class LessonsScreen(TaskScreen):
             self.app.push_screen(screen, self._close_with_question)
 
     def _close_with_question(self, question: Question | None) -> None:
-        """Close the lessons and return the question, unless it is None."""
+        """Close the lessons, and return the question unless it is None."""
         if question is not None:
             self.dismiss(question)
 
@@ -786,8 +798,8 @@ class LessonsScreen(TaskScreen):
     def handle_submitted_prediction(self, event: Input.Submitted) -> None:
         """Judge the prediction, and reveal the answer if the prediction is right.
 
-        If the list is visible, the selected entry is opened instead. If the lesson is answered, the next entry is
-        selected.
+        While the list is visible, the selected entry is opened instead. If the lesson is already answered, the next
+        entry is selected.
         """
         if self.lesson is None or self._is_list_visible:
             self._open_entry()
@@ -813,7 +825,7 @@ class LessonsScreen(TaskScreen):
     def _followed_mistake(self) -> str:
         """The wrong index that the lesson explains, or an empty string.
 
-        The lesson explains the index as the right answer to a different question.
+        The index is the right answer to another question, which the lesson compares.
         """
         wrong = self.lesson.wrong if self.lesson and self.lesson.follow else ()
         return next((answer.typed for answer in wrong if answer.same_as), "")
@@ -839,11 +851,11 @@ class LessonsScreen(TaskScreen):
             self._show_entry()
 
     def action_edge(self, direction: int) -> None:
-        """Select the first or the last entry."""
+        """Select the first entry, or the last one if `direction` is positive."""
         self.action_go(-self.index if direction < 0 else self._entry_count - 1 - self.index)
 
     def action_scroll(self, direction: int) -> None:
-        """Scroll the page, or move the selection if the list is visible."""
+        """Scroll the page, or move the selection while the list is visible."""
         if self._is_list_visible:
             self.action_go(direction)
         else:
@@ -861,7 +873,7 @@ class LessonsScreen(TaskScreen):
     def action_back(self) -> None:
         """Return to the list, or from the list to the main screen.
 
-        A learning path has no list: its screen is closed, and reopens at the same lesson.
+        A learning path has no list; its screen is closed, and later continues with the same lesson.
         """
         if self._is_list_visible or self.course.is_path:
             self.dismiss(None)
@@ -875,7 +887,7 @@ class LessonsScreen(TaskScreen):
         titles += [f"  {DRILL_PREFIX}{topic}" for topic in TOPICS]
         options: list[Option | None] = [Option(title) for title in titles]
         ends = {lesson.id: index for index, lesson in enumerate(self.course.lessons, 1)}
-        for index in sorted({len(ends), ends.get(LAST_FIRST_LESSON, len(ends))} - {len(titles)}, reverse=True):
+        for index in sorted({len(ends), ends.get(LAST_ORDER_LESSON, len(ends))} - {len(titles)}, reverse=True):
             options.insert(index, None)  # a separator line
         widget.clear_options().add_options(options)
         done = sum(lesson.id in self.progress.done for lesson in self.course.lessons)

@@ -1,7 +1,7 @@
 """The screen of an ONNX model: its nodes and the selected node.
 
-The verdict on a node states whether the node works at another batch size; a failing node does not. A fix is a change of
-a failing node, such as another reshape target.
+The verdict on a node states whether the node works at other batch sizes. A failing node does not; a fix changes it,
+such as by another reshape target.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from shapecalc.tui.widgets import (
 )
 
 FixWriter = Callable[[str], list[str]]
-"""A function that writes the fixed model to a path and returns report lines.
+"""A function that writes the fixed model to a path and returns the lines of a report.
 
 Raises `ShapeError` if the file cannot be written.
 """
@@ -71,28 +71,28 @@ VERDICT_MEANINGS = {
 }
 """The verdicts on nodes, in words."""
 MIN_FIX_PICTURE_LINES = 30
-"""The minimum height, in lines, for a picture of the fixed node below the picture of the node."""
+"""The minimum height, in lines, at which a fixed node is drawn below the selected node."""
 MIN_SHAPE_WIDTH = 36
-"""The minimum width, in cells, of a list that includes the shapes of the nodes."""
+"""The minimum width, in cells, of a list with the output shapes of the nodes."""
 MAX_NOTICE_LINES = 8
 """The maximum number of report lines in a notification."""
 FILTER_PROMPT, WRITE_PROMPT = "names that contain ", "write the fixed model to "
 
 
 class NodeListState:
-    """The state of the node list: filter, selection and displayed fix."""
+    """The state of the list of nodes: its filter, its selection and the displayed fix."""
 
     def __init__(self, report: report.Report, index: int = 0) -> None:
         """Select the node at an index of the report."""
         self.report = report
         self.index = index
-        """The index of the selected node among the visible nodes."""
+        """The index of the selected node in the filtered list."""
         self.filter_text = ""
-        """The string that the name of each visible node contains, regardless of case."""
+        """A text that the names of all visible nodes contain; letter case is ignored."""
         self.failing_only = False
         """Whether only failing nodes are visible."""
         self.fix_number = 0
-        """The number of the displayed fix, counted from 1, or 0 if the node is displayed without a fix."""
+        """The number of the displayed fix, counted from 1; 0 if the node is displayed unchanged."""
         self.visible_nodes = report.nodes
 
     @property
@@ -106,11 +106,11 @@ class NodeListState:
         return self.selected_node.fixes[self.fix_number - 1] if self.selected_node and self.fix_number else None
 
     def move_selection(self, offset: int) -> None:
-        """Move the selection by `offset` nodes, within the bounds of the list."""
+        """Move the selection by `offset` nodes, but not beyond the ends of the list."""
         self._select_node(max(0, min(self.index + offset, len(self.visible_nodes) - 1)))
 
     def select_next_failing(self) -> None:
-        """Select the next failing node; after the last one, select the first."""
+        """Select the next failing node, or the first one after the last."""
         failing = [index for index, judged in enumerate(self.visible_nodes) if report.is_failing(judged)]
         self._select_node(
             next((index for index in failing if index > self.index), failing[0] if failing else self.index)
@@ -130,7 +130,8 @@ class NodeListState:
     def filter_nodes(self, filter_text: str, *, failing_only: bool) -> None:
         """Show only the nodes whose names contain `filter_text`.
 
-        If `failing_only`, nodes that do not fail are hidden too. The selected node stays selected if it is visible.
+        If `failing_only` is True, nodes that do not fail are hidden, too. The selected node stays selected if it is
+        visible.
         """
         selected, self.filter_text, self.failing_only = self.selected_node, filter_text, failing_only
         self.visible_nodes = tuple(
@@ -142,7 +143,7 @@ class NodeListState:
         self._select_node(next((index for index, judged in enumerate(self.visible_nodes) if judged is selected), 0))
 
     def resolve_selected_node(self, fix: NodeFix | None) -> Trace | None:
-        """Resolve the op of the selected node with a fix, if one is given.
+        """Resolve the op of the selected node, with the given fix.
 
         Returns None if the node cannot be resolved.
         """
@@ -155,9 +156,9 @@ class NodeListState:
             return None
 
     def _select_node(self, index: int) -> None:
-        """Select the node at an index.
+        """Select the node at an index of the filtered list.
 
-        The displayed fix is reset if the node does not have it.
+        If it does not have the displayed fix, it is displayed unchanged.
         """
         if index != self.index or (
             self.fix_number and not (self.selected_node and self.fix_number <= len(self.selected_node.fixes))
@@ -196,7 +197,7 @@ class ModelScreen(ScreenWithHelp[None]):
         self.field_purpose = ""
 
     def compose(self) -> ComposeResult:
-        """Compose the list beside the node, above a text field and the keys."""
+        """Compose the list and the node side by side, and a text field and the keys below."""
         yield SizeNotice(id="enlarge")
         with Vertical(id="all"):
             with Horizontal(id="model"):
@@ -272,7 +273,7 @@ class ModelScreen(ScreenWithHelp[None]):
     def action_type(self, purpose: str) -> None:
         """Open the text field for a filter or a file name.
 
-        The field has the focus before the next key is handled.
+        The field gets the focus before the next key is handled.
         """
         self.field_purpose = purpose
         field = self.query_one(TextField)
@@ -286,7 +287,7 @@ class ModelScreen(ScreenWithHelp[None]):
         return action != "type" or not self.field_purpose
 
     def action_close_field(self) -> None:
-        """Close the text field; the filter stays in effect."""
+        """Close the text field, but keep the filter."""
         self.field_purpose = ""
         self.query_one("#typed").display = False
         self.query_one("#nodes", Panel).focus()
@@ -301,7 +302,7 @@ class ModelScreen(ScreenWithHelp[None]):
 
     @on(Input.Submitted)
     def submit_field(self, event: Input.Submitted) -> None:
-        """Close the field, and write the fixed model if a path was typed."""
+        """Close the field, and write the fixed model if the text is a file name."""
         if self.field_purpose == "write" and event.value.strip():
             self.notify(escape_unprintable(event.value.strip()), title="writing, and proving", markup=False)
             self.run_worker(partial(self.write_model, event.value.strip()), thread=True, exclusive=True)
@@ -349,14 +350,14 @@ def verdict_lines(nodes: NodeListState, width: int) -> list[Text]:
 
 
 def node_list_text(nodes: NodeListState, width: int, height: int) -> Text:
-    """Render the list around the selected node."""
+    """Render as many nodes around the selected one as fit."""
     rows = rows_around(nodes.index, len(nodes.visible_nodes), height)
     lines = [_node_row(nodes.visible_nodes[index], width, selected=index == nodes.index) for index in rows]
     return Text("\n").join(lines if nodes.visible_nodes else [Text("none is shown", "dim")])
 
 
 def _node_row(judged: report.JudgedNode, width: int, *, selected: bool) -> Text:
-    """Render a node as a line with its name and, if there is room, its output shape."""
+    """Render a node as a line with its name and, if it fits, its output shape."""
     shape = escape_unprintable(report.format_shape(judged.output)) if width >= MIN_SHAPE_WIDTH else ""
     name_width = max(8, width - 3 - min(len(shape), width // 2) - 2 * bool(shape))
     is_failing = report.is_failing(judged)
@@ -371,9 +372,10 @@ def _fit_width(text: str, width: int) -> str:
 
 
 def node_text(nodes: NodeListState, fix: NodeFix | None, width: int, height: int) -> Text:
-    """Render the selected node: its op, its flow diagram, and the reason for its verdict.
+    """Render the op, the flow diagram and the reason for the verdict of a node.
 
-    If `fix` is not None, the node is rendered with this fix, and the assumption of the fix replaces the reason.
+    The node is the selected one. If `fix` is not None, the fixed node is rendered, and the assumption of the fix
+    replaces the reason.
     """
     judged = nodes.selected_node
     if judged is None:
@@ -393,7 +395,7 @@ def node_text(nodes: NodeListState, fix: NodeFix | None, width: int, height: int
 def fix_text(nodes: NodeListState, width: int, height: int, *, draws_picture: bool) -> Text:
     """Render the fixes of the selected node.
 
-    If `draws_picture`, the flow diagram of the displayed or the first fix follows.
+    If `draws_picture` is True, the flow diagram of the displayed fix, or else of the first fix, follows.
     """
     judged = nodes.selected_node
     if judged is None:
@@ -408,7 +410,7 @@ def fix_text(nodes: NodeListState, width: int, height: int, *, draws_picture: bo
 
 
 def _node_picture(nodes: NodeListState, fix: NodeFix | None, width: int, height: int) -> Text:
-    """Render the flow diagram of the selected node with a fix.
+    """Render the flow diagram of the selected node, with the given fix.
 
     If the node cannot be resolved, the text states the reason.
     """
@@ -431,11 +433,11 @@ def _fix_lines(nodes: NodeListState, judged: report.JudgedNode, width: int) -> l
 
 
 def _truncate_start(text: str, width: int) -> str:
-    """Truncate a long name at its start, because node names share prefixes."""
+    """Truncate a name at its start, because the names of nodes have common prefixes."""
     return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 
 def _limit_lines(lines: list[str]) -> list[str]:
-    """Limit the number of lines, and count the omitted lines in one line."""
+    """Limit the number of lines; the last line then counts the omitted ones."""
     excess = len(lines) - MAX_NOTICE_LINES
     return lines if excess <= 0 else [*lines[: MAX_NOTICE_LINES - 2], f"and {excess + 1} more", lines[-1]]

@@ -1,7 +1,7 @@
 """The heights of the map and the step, shared by all steps of a question.
 
-Heights for each step would change the layout of the screen at most steps, and a change of the layout takes as long as
-all other work after a key press.
+If each step had its own heights, most steps would change the layout of the screen. Such a change takes as long as all
+other work after a key press.
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ from shapecalc.tui.panels import BORDER_LINES, MIN_BESIDE_WIDTH, MIN_PANEL_LINES
 from shapecalc.tui.state import ExploreState
 
 MAX_MEASURED_STEPS = 40
-"""The maximum number of steps that are drawn to compute the shared heights of a question."""
+"""The maximum number of steps that are drawn to find the shared heights of a question."""
 MAX_KEPT_STRUCTURES = 8
 """The maximum number of answer structures with cached heights.
 
-Several are cached, because the structure alternates while the user types.
+Several are needed, because the structure alternates while the user types.
 """
-MIN_FULL_WIDTH_LINES, KEPT_LINES = 28, 12
-"""The minimum height, in lines, for a step below the map at the full width, and the height that remains for other
-panels.
-"""
+MIN_FULL_WIDTH_LINES, RESERVED_LINES = 28, 12
+"""The minimum height, in lines, of a step below the map at the full width, and the height reserved for other panels."""
 MIN_SPREAD_WIDTH = 100
-"""The minimum width, in cells, for a map with the wires of many permuted axes beside the step."""
+"""The minimum width, in cells, of a map beside the step if it has the wires of many permuted axes."""
 WIDE_WIDTH = 124
-"""The terminal width, in cells, at which half of the screen fits every picture."""
+"""The terminal width, in cells, at which every picture fits half of the screen."""
 BAR = UNICODE.block
-"""The character of bars that compare element counts; a refusal with bars is drawn at the full width."""
+"""The character of bars for element counts; a refusal with such bars is drawn at the full width."""
 
 
 class PictureHeights(Record):
-    """The heights of the map and the step, in lines with borders, and their arrangement."""
+    """The heights of the map and the step, and whether they are side by side.
+
+    Heights are in lines, with borders.
+    """
 
     map: int
     step: int
@@ -50,12 +51,12 @@ class PictureHeights(Record):
     answer: int = 1
     """The height of the answer with its sentence, in lines."""
     card: int = 0
-    """The height of the answer with its sentence and a reason for each output dim, in lines."""
+    """The height of the answer with its sentence and the reasons for its dims, in lines."""
 
     def shorten(self, lines: int) -> dict[str, Any]:
-        """Return the heights as fields of `RequiredHeights`, with a step shorter by `lines`.
+        """Return the fields of `RequiredHeights` with a step that is shorter by `lines`.
 
-        If the step is beside the map, the higher of both becomes shorter.
+        If the step is beside the map, the higher of the two is shortened.
 
         >>> PictureHeights(12, 9, is_beside=False).shorten(1), PictureHeights(8, 9, is_beside=True).shorten(1)["map"]
         ({'map': 12, 'step': 8, 'is_beside': False}, 8)
@@ -67,9 +68,9 @@ class PictureHeights(Record):
 
 
 MapLines = dict[tuple[object, ...], tuple[int, bool]]
-"""A cache of map heights: the height of the map in lines, and whether the map is truncated.
+"""A cache of map heights: the height in lines, and whether the map is truncated.
 
-The key contains the size of the panel, the index of the stage, and whether the stage is complete.
+A key contains the size of the panel, the index of the stage, and whether the stage is complete.
 """
 
 
@@ -79,7 +80,7 @@ def measure_pictures(
     """Return the heights of the map and the step at the current step.
 
     They are side by side if both fit, unless `is_beside` is False. `width` and `height` are the size of the screen
-    without the other panels. `maps` is a cache, because the map is equal for most steps of a stage.
+    without the other panels. `maps` is a cache; most steps of a stage have the same map.
     """
     half, inner, content = width // 2 - 3, width - 2, height - BORDER_LINES
     maps = {} if maps is None else maps
@@ -98,7 +99,10 @@ def measure_pictures(
 
 
 def _is_long_permutation(state: ExploreState) -> bool:
-    """Return whether the map shows the crossing wires of many axes, which need the full width of a narrow screen."""
+    """Return whether the map shows the crossing wires of many axes.
+
+    On a narrow screen, such a map needs the full width.
+    """
     answer = state.visible_answer
     return answer is not None and answer.problem is None and is_long_permutation(stage_layouts(answer))
 
@@ -106,10 +110,10 @@ def _is_long_permutation(state: ExploreState) -> bool:
 def _full_width_heights(
     state: ExploreState, size: tuple[int, int], beside: PictureHeights, maps: MapLines
 ) -> PictureHeights | None:
-    """Return the heights of the map above the step if this shows more, otherwise None.
+    """Return the heights of the map above the step, or None if this shows no more.
 
-    `size` is the width and the height of each picture, and `beside` contains the heights side by side. Rulers and
-    windows show more at the full width, and so does a map that separates its dims by blank lines there.
+    `size` is the width and the height of each picture, and `beside` contains the heights of the pictures side by side.
+    Rulers and windows show more at the full width, as does a map that then has blank lines between its dims.
     """
     width, height = size
     answer = state.visible_answer
@@ -126,7 +130,7 @@ def _full_width_heights(
     if not (is_ruler or map_lines > beside.map):
         return None
     step_lines = _panel_lines(explore_text.step_text(state, width, height))
-    room = height + BORDER_LINES - (0 if is_window else KEPT_LINES)
+    room = height + BORDER_LINES - (0 if is_window else RESERVED_LINES)
     if is_window and map_lines + step_lines > room:
         map_lines, _ = _measure_map(state, width, max(1, room - step_lines - BORDER_LINES), maps)
     return PictureHeights(map_lines, step_lines, is_beside=False) if map_lines + step_lines <= room else None
@@ -150,13 +154,13 @@ def _panel_lines(text: Text) -> int:
 
 
 Structure = tuple[object, ...]
-"""The properties of an answer that determine its picture heights, except the digits of its sizes."""
+"""The properties of an answer on which its picture heights depend, without the digits of its sizes."""
 
 
 class SharedHeights:
     """A cache of the shared heights of recent questions.
 
-    The heights are kept while the user changes only sizes.
+    The heights do not change while the user changes only sizes.
     """
 
     def __init__(self) -> None:
@@ -168,8 +172,8 @@ class SharedHeights:
     def find(self, state: ExploreState, width: int, height: int) -> tuple[PictureHeights, PictureHeights] | None:
         """Return the heights shared by all steps, and those of the current step.
 
-        `width` and `height` are the size that the map, the step and the answer share. Returns None for a refusal, in
-        learning mode, and for too many steps, because the pictures then do not depend on the step alone.
+        `width` and `height` are the size of the map, the step and the answer together. Returns None for a refusal, in
+        learning mode, and if there are too many steps, because each step then has its own heights.
         """
         answer = state.answer
         if answer is None or answer.problem or state.is_learning or state.result.answer is None:
@@ -206,8 +210,8 @@ def _measure_steps(
 ) -> tuple[PictureHeights, list[PictureHeights]]:
     """Return the shared heights, and the heights of each step.
 
-    The last heights are those after the last step. The list is empty if there are too many steps. If some step does not
-    fit beside the map, the shared heights are those of steps below the map.
+    The last item is for the position after the last step. The list is empty if there are too many steps. If some step
+    does not fit beside the map, the shared heights are for steps below the map.
     """
     if len(answer.steps) > MAX_MEASURED_STEPS:
         return PictureHeights(0, 0, is_beside=False), []
@@ -230,7 +234,7 @@ def _measure_steps(
 
 
 def _max_heights(rows: Sequence[PictureHeights]) -> PictureHeights:
-    """Return the largest heights of all steps.
+    """Return the maximum of each height over all steps.
 
     The heights of the answer after the last step are ignored.
     """

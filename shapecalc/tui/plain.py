@@ -1,9 +1,9 @@
 """The app in plain lines of text, for screen readers and pipes.
 
-Each line is a complete sentence, without drawings. The input is read line by line. An empty line requests the next
-step, and the letters of `BACK`, `LEARN`, `FIX` and `QUIT` are commands. A line that begins with `FOLLOW` follows an
-element. Any other line is a new question, code or an error message, or a prediction while a dim must be predicted. At
-the end of the input, the remaining steps are printed.
+Each line of the output is a complete sentence; there are no drawings. In the input, an empty line requests the next
+step, and `BACK`, `LEARN`, `FIX` and `QUIT` are commands. A line that begins with `FOLLOW` follows an element. Any other
+line is a prediction while a dim must be predicted, and otherwise a new question, code or an error message. At the end
+of the input, the remaining steps are printed.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from shapecalc.tui.question import (
 from shapecalc.tui.state import YES_NO_KEYS, ExploreState
 
 BACK, LEARN, FIX, QUIT, HELP = "b", "l", "f", "q", "?"
-"""The commands that go back a step, toggle learning mode, apply the fix, quit, and request a hint."""
+"""The commands for the previous step, learning mode, the fix, the end of the session, and a hint."""
 FOLLOW = "at"
-"""The first word of a line that follows the element at an index through all stages."""
+"""The word that begins a line with the index of an element to follow through all stages."""
 HELP_LINES = (HELP, "help", "h")
 KEYS_TEXT = (
     "Enter: next step; b: back; l: predict each step; at {index}: follow an element; q: quit; or type another request."
@@ -51,17 +51,17 @@ NO_QUESTION_TEXT = "Nothing is asked now. Enter goes on, and ? names the keys."
 UNKNOWN_INPUT_TEXT = "The shape of the tensor is not known: type its shape first, such as 2,3,4, and then the code."
 LAST_STEP_TEXT = "That was the last step."
 LEARNING_TEXTS = {True: "It asks first now.", False: "It does not ask now."}
-"""The reply to `LEARN`: whether the session asks before it prints a step."""
+"""The reply after learning mode is turned on or off."""
 RIGHT, WRONG = "Right.", "Not right."
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 DIAGNOSIS_LABEL = re.compile(r"^ +(what|why|do|else|fix) +(?=\S)")
 """The label of a line of a diagnosis, after its indentation."""
 TRACEBACK = "Traceback"
-"""The first word of a multi-line Python error message; its last line names the error."""
+"""The first word of a Python traceback, of which the last line names the error."""
 
 
 class PlainSession:
-    """A session that answers a question step by step in plain text.
+    """A session that prints the answer to a question step by step as plain text.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> session = PlainSession(question_from_words(["reshape", "2,3,4", "0,-1"]), 0)
@@ -76,23 +76,23 @@ class PlainSession:
     """
 
     def __init__(self, question: Question | None, step: int | None) -> None:
-        """Start with a question at a step, or after the last step for None."""
+        """Open a question at a step; if `step` is None, after the last step."""
         self._score = Score()
         self._message_lines: list[str] = []
-        """The lines of an unfinished traceback."""
+        """The lines of a traceback that is not complete yet."""
         self.state: ExploreState | None = None
         if question is not None:
             self._replace_question(question, step)
 
     def _replace_question(self, question: Question, step: int | None) -> None:
-        """Replace the question, and go to a step, even of a refused request."""
+        """Replace the question, and go to a step, even if the request is refused."""
         self.state = ExploreState(question, step, score=self._score)
         if step is not None:
             self.state.go_to_step(step)
 
     @property
     def is_done(self) -> bool:
-        """Whether all lines are printed."""
+        """Whether all lines of the answer are printed."""
         return self.state is None or self.state.current_step >= self.state.end_step
 
     @property
@@ -101,7 +101,7 @@ class PlainSession:
         return self.state.result if self.state else None
 
     def opening_lines(self) -> list[str]:
-        """Return the lines of a new question and its first step."""
+        """Return the lines that introduce a new question, and those of its first step."""
         state = self.state
         if state is None:
             return [WELCOME_TEXT]
@@ -111,7 +111,7 @@ class PlainSession:
         count = len(state.result.answer.steps)
         steps = format_count(count, "step", "steps")
         rules = ", ".join(filter(None, (escape_unprintable(line), rules_text(state.question))))
-        is_at_end = state.current_step >= state.end_step  # the position then repeats the refusal
+        is_at_end = state.current_step >= state.end_step  # at this position, the lines repeat the refusal
         refusal = [] if state.result.problem is None or is_at_end else self._problem_lines()
         return [
             f"{rules}. {steps}.",
@@ -122,7 +122,7 @@ class PlainSession:
         ]
 
     def _keys_text(self) -> str:
-        """Return the commands, with the index of the first element as an example."""
+        """Describe the commands, with the index of the first element as an example."""
         answer = self.state.answer if self.state else None
         return KEYS_TEXT.format(index=shape_text((0,) * (2 if answer is None else len(answer.input))))
 
@@ -140,7 +140,7 @@ class PlainSession:
         return [f"Compared with {second}: {_format_as_sentence(lines[0])}", *map(_format_as_sentence, lines[1:])]
 
     def reply(self, line: str) -> list[str]:
-        """Return the lines that reply to a line of the user."""
+        """Return the lines that reply to a line of input."""
         typed, state = line.strip(), self.state
         if state is not None and state.result.answer is not None:
             if typed == LEARN:
@@ -163,7 +163,7 @@ class PlainSession:
         return self._open_question(typed) if typed and typed not in HELP_LINES else [self._keys_text()]
 
     def _toggle_learning(self, state: ExploreState) -> None:
-        """Turn learning mode on or off; only steps that are not yet printed are asked."""
+        """Turn learning mode on or off; steps that are already printed are not asked."""
         if state.is_learning or self.is_done:
             state.toggle_learning()
         else:
@@ -199,7 +199,7 @@ class PlainSession:
         return [*lines, f"In NumPy: {element_equation(path, index)}."]
 
     def _open_question(self, text: str) -> list[str]:
-        """Open another question; return its lines, or the error message."""
+        """Open another question, and return its lines or the error message."""
         try:
             command = parse_command_text(text)
             question = command.question
@@ -218,8 +218,8 @@ class PlainSession:
     def _read_code(self, command: AppCommand) -> tuple[Question | None, list[str]]:
         """Read a line of code as a chain, and describe the chain.
 
-        The input of the chain is the input that the code names, or the current input. Returns None and an error message
-        if the input is unknown. Raises `ShapeError` (usage) if the code is not recognized.
+        The input shape of the chain is the one in the code, or else that of the current question. Returns None and an
+        error message if the input is unknown. Raises `ShapeError` (usage) if the code is not recognized.
         """
         words = command.words
         shape = words[words.index("--input") + 1].rpartition("=")[2] if "--input" in words else ""
@@ -230,17 +230,20 @@ class PlainSession:
         return question, [_format_as_sentence(f"The code as a chain: {notes[0]}")]
 
     def _go_to_next_step(self, state: ExploreState) -> list[str]:
-        """Go to the next step; the answer that the last step has printed is not repeated."""
+        """Go to the next step.
+
+        An answer that the last step has printed is not repeated.
+        """
         has_answer = self._is_answer_printed(state)
         state.advance(1)
         return [LAST_STEP_TEXT] if has_answer else self.position_lines()
 
     def _is_answer_printed(self, state: ExploreState) -> bool:
-        """Return whether the lines at the current position end with the answer."""
+        """Return whether the lines of the current step already contain the answer."""
         return self.is_done or (state.current_step == state.end_step - 1 and not state.blanks)
 
     def _judge_answer(self, state: ExploreState, typed: str) -> list[str]:
-        """Judge a prediction, and return the lines of the feedback.
+        """Judge a prediction, and return the feedback as lines.
 
         An empty prediction reveals the answer, and `?` requests a hint.
         """
@@ -273,7 +276,7 @@ class PlainSession:
     def position_lines(self) -> list[str]:
         """Return the lines at the current position.
 
-        They contain a step, a question about a step, or the answer.
+        They contain the current step, a question about it, or the answer.
         """
         state = self.state
         if state is None or state.answer is None:
@@ -295,7 +298,7 @@ class PlainSession:
         index = layout_index(layouts, state.current_step)
         sentence = _format_as_sentence(step.why)
         dim = "" if step.out is None or sentence.startswith(f"dim {step.out} ") else f", dim {step.out}"
-        if index:  # the previous stage has already printed this stage's input
+        if index:  # the lines of the previous stage end with the input of this stage
             sentence = re.sub(r"\bis input dim (\d+)", r"is dim \1 of the previous shape", sentence)
         name = _stage_names(state.answer)[index]
         return f"Step {state.current_step + 1} of {state.end_step}, {name}{dim}: {sentence}"
@@ -345,7 +348,7 @@ class PlainSession:
 
 
 def _stage_names(answer: Trace | Chain) -> list[str]:
-    """Return the names of the stages, numbered in words if several have one name.
+    """Return the names of the stages; stages with the same name are numbered in words.
 
     >>> import shapecalc as sc
     >>> _stage_names(sc.shuffle((2, 3), first=(1, 0), to=(3, 2), second=(1, 0)))

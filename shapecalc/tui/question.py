@@ -1,6 +1,6 @@
 """The question of the main screen and its answer, independent of widgets.
 
-A question is an op, or the pseudo-op `chain` for several ops, with a text for each of its fields. A field contains one
+A question consists of an op, or the pseudo-op `chain` for several ops, and the text of each field. A field contains one
 argument. A setting is an option without a field, such as the dialect.
 """
 
@@ -43,42 +43,42 @@ if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
 
 CHAIN = "chain"
-"""The pseudo-op of a question about a chain."""
+"""The pseudo-op of a question about several ops."""
 EQUIV, AGAINST = "equiv", "against"
-"""The names of the commands that compare two chains."""
+"""The names of the two commands that compare chains."""
 QUESTION_OPS = (*OPS, CHAIN)
 """The ops of questions, including the pseudo-op `chain`."""
 EQUIVALENT_FIELDS = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
-"""For each field, the field with the same meaning that another op has."""
+"""For each field, the field of another op with the same meaning."""
 COMPLETIONS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
-"""Suffixes that may complete the text of a field while the user types.
+"""The suffixes with which the text of a field is tried while the user types.
 
-If one of them makes the question valid, the text is incomplete, not invalid.
+If a suffix makes the question valid, the text is incomplete, not invalid.
 """
 MAX_COMPLETION_VALUES = 2
-"""The maximum number of values that are appended to an op name as a completion."""
+"""The maximum number of values that are tried after the name of an op."""
 FILES_DISABLED_MESSAGE = "a served app opens no files and writes none"
 SETTING_DESCRIPTIONS = {
     "opset": "the version of ONNX's operators to follow",
     "dtype": "the type of the elements, in the spelling of the framework",
     "where": "sizes for names: N=8,C=3",
 }
-"""Descriptions of the settings whose values the user types."""
+"""The description of each setting whose value the user types."""
 SWITCH_DESCRIPTIONS = {None: "as the dialect has it", True: "on", False: "off"}
-"""Descriptions of the values of a switch, which is a boolean option of a dialect."""
+"""The description of each value of a switch, which is a boolean option of a dialect."""
 _are_files_enabled = True
 """Whether this process may open input files."""
 
 
 class Question(Record):
-    """An op or a chain, with the texts of its fields and its settings."""
+    """An op or a chain, with the texts of its fields, and its settings."""
 
     op: str
     texts: Mapping[str, str]
     settings: Mapping[str, object] = EMPTY_DICT
     """The options without a field, such as the dialect, keyed by name."""
     second_chain: str = ""
-    """The text of the chain to compare with; empty without a comparison."""
+    """The chain with which the question is compared; empty if there is no comparison."""
 
     @property
     def is_chain(self) -> bool:
@@ -87,7 +87,7 @@ class Question(Record):
 
     @property
     def dialect_rules(self) -> Dialect:
-        """The `Dialect` of the question.
+        """The dialect of the question, with its rules.
 
         Raises `ShapeError` (usage) if the settings name an unknown dialect.
         """
@@ -100,12 +100,12 @@ class Question(Record):
 
     @property
     def switch(self) -> str | None:
-        """The name of the op's boolean option in the dialect, or None."""
+        """The name of the boolean option that the dialect has for this op, or None."""
         return None if self.is_chain else requests.switch_name(OPS[self.op], self.dialect_rules)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The field names: `input`, and the op's parameters in the dialect.
+        """The names of the fields: `input`, and the parameters of the op in the dialect.
 
         >>> Question("flatten", {}, {"dialect": "torch"}).fields, Question("chain", {}).fields
         (('input', 'start_dim', 'end_dim'), ('input', 'stages'))
@@ -129,14 +129,14 @@ class Question(Record):
         return {name: text for name in self.fields if (text := self.texts.get(name, "")).strip()}
 
     def with_text(self, name: str, text: str) -> Question:
-        """Return a copy of the question with the text of one field replaced."""
+        """Return a copy of the question with another text in one field."""
         return replace(self, texts={**self.texts, name: text})
 
     def with_op(self, op: str) -> Question:
         """Return a copy of the question with another op.
 
-        The texts of all fields are kept, even those of fields that the new op does not have. A target shape or a
-        permutation is also copied to the corresponding field of the new op. The dialect is kept if it has the op.
+        All texts are kept, even those of fields that the new op does not have. A target shape or a permutation is also
+        copied to the corresponding field of the new op. The dialect is kept if it has the op.
 
         >>> question_from_words(["shuffle", "2,3", "--to", "6"]).with_op("reshape").texts["target"]
         '6'
@@ -153,10 +153,10 @@ class Question(Record):
         return changed.with_setting("dialect", dialect if has_op else None)
 
     def with_setting(self, name: str, value: object) -> Question:
-        """Return a copy of the question with one setting changed.
+        """Return a copy of the question with another value of one setting.
 
-        The value None removes the setting. A change of the dialect removes the settings that the new dialect does not
-        support. The default dialect of the op is not stored.
+        The value None removes the setting. A new dialect removes the settings that it does not support. The default
+        dialect of the op is not stored.
         """
         if name == "dialect" and value == requests.default_dialect(self.op):
             value = None
@@ -167,7 +167,7 @@ class Question(Record):
 
 
 class QuestionResult(Record):
-    """The answer to a question, its problem, or both for a refused request."""
+    """The answer to a question, or its problem; a refused request has both."""
 
     __slots__ = ("__dict__",)
 
@@ -180,11 +180,11 @@ class QuestionResult(Record):
 
     @cached_property
     def first_fix(self) -> tuple[int, Fix | None]:
-        """The first fix, as `(stage index, fix)`, or `(0, None)` without a fix."""
+        """The first fix, after the index of its stage; `(0, None)` if there is no fix."""
         traces = [*enumerate(self.answer.traces)] if self.answer is not None else []
         if self.problem is not None:
             traces = traces[-1:]
-        # the inputs of a chain are not fixed, because most of them are computed
+        # the inputs of a chain are not fixed, because most of them are outputs of other stages
         is_single_op = self.answer is not None and self.answer.op != "chain"
         candidates = (
             (index, fix) for index, trace in traces for fix in find_fixes(trace) if is_single_op or fix.name != "input"
@@ -201,8 +201,8 @@ def question_from_words(
 ) -> Question:
     """Parse the words of a command line into a question.
 
-    `defaults` apply to options that the command line does not set. `typed_name` is the alias that the words began with
-    before it was resolved, for messages.
+    `defaults` contains the values of options that the command line does not set. `typed_name` is the alias with which
+    the command line began; messages use it.
 
     Raises `ShapeError` (usage) if the command line is invalid.
 
@@ -263,7 +263,7 @@ def _parse_chain_question(words: Sequence[str], defaults: Mapping[str, object]) 
 def _add_defaults(text: str, defaults: Mapping[str, object]) -> str:
     """Add default options to the stages of a chain.
 
-    `text` is the chain in command-line syntax; an invalid chain is returned unchanged.
+    `text` is the chain in command-line syntax. An invalid chain is returned unchanged.
     """
     try:
         shape, stages = commands.parse_chain(text) if defaults else (text, [])
@@ -280,8 +280,8 @@ def _add_defaults(text: str, defaults: Mapping[str, object]) -> str:
 def question_command(question: Question, answer: Trace | Chain | None) -> str:
     """Return the normalized command line of a question.
 
-    The texts are copied verbatim if there is no answer, if the input is a file, if the question has the setting
-    `where`, or if the question is a refused chain.
+    The texts are not normalized if there is no answer, if the input is a file, if the question has the setting `where`,
+    or if the question is a refused chain.
 
     >>> question_command(EXAMPLE_QUESTION, None)
     'shapecalc reshape 2,3,4 0,-1'
@@ -299,9 +299,9 @@ def question_command(question: Question, answer: Trace | Chain | None) -> str:
 
 
 def rules_text(question: Question) -> str:
-    """Return a phrase with the framework that defines the rules of a question.
+    """Return a phrase with the framework whose rules a question follows.
 
-    Returns an empty string for a chain.
+    For a chain, the phrase is empty.
 
     >>> rules_text(EXAMPLE_QUESTION), rules_text(question_from_words(["view", "2,3", "6"]))
     ('by ONNX rules', 'by PyTorch rules')
@@ -321,7 +321,7 @@ def disable_file_access() -> None:
 
 
 def open_source(text: str) -> Source | None:
-    """Open the array file that the text of an input names.
+    """Open the array file that an input text names.
 
     Returns None if the text is not a file name. Raises `ShapeError` (file) if the file cannot be opened.
     """
@@ -341,7 +341,7 @@ def open_source(text: str) -> Source | None:
 def resolve_question(question: Question, focused_field: str | None = None) -> QuestionResult:
     """Resolve a question.
 
-    `focused_field` is the field that the user is editing; its text may be incomplete.
+    `focused_field` is the field that the user is editing; its text can be incomplete.
 
     >>> resolve_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").is_incomplete
     True
@@ -385,7 +385,7 @@ def _make_requests(question: Question, source: Source | None) -> tuple[Request, 
 
 
 def _dtype_option(source: Source | None, question: Question) -> dict[str, object]:
-    """Return the option `dtype` for an array file, or an empty mapping.
+    """Return the option `dtype` for the element type of an array file.
 
     The mapping is empty for a chain, and if the dialect does not have the element type.
     """
@@ -398,9 +398,9 @@ def _dtype_option(source: Source | None, question: Question) -> dict[str, object
 
 
 def replace_file_with_shape(question: Question) -> Question:
-    """Replace the input file of a question with its shape and element type.
+    """Return the question with the shape and the element type of its input file.
 
-    Resolving the returned question does not open the file. Raises `ShapeError` (file) if the file cannot be used.
+    The file is not needed to resolve the returned question. Raises `ShapeError` (file) if the file cannot be used.
     """
     source = open_source(question.texts.get("input", ""))
     if source is None:
@@ -412,7 +412,7 @@ def replace_file_with_shape(question: Question) -> Question:
 def _can_be_completed(question: Question, focused_field: str, source: Source | None) -> bool:
     """Return whether more text in the focused field can make the question valid.
 
-    The beginning of a file name counts as such a text.
+    This is also the case for the beginning of a file name.
     """
     text = question.texts.get(focused_field, "")
     if focused_field == "input" and {*text} & {".", "/"} and any(map(str.isalpha, text)):
@@ -430,7 +430,7 @@ def _can_be_completed(question: Question, focused_field: str, source: Source | N
 
 
 def _matching_completions(question: Question, focused_field: str, text: str) -> list[str]:
-    """Return the completions of a field's text, such as names of ops."""
+    """Return the ways to complete the text of a field, such as names of ops."""
     if question.is_chain:
         word = text.rpartition("|")[2].lstrip()
         ops = [op for op in OPS if focused_field == "stages" and op.startswith(word)]
@@ -444,7 +444,7 @@ def _matching_completions(question: Question, focused_field: str, text: str) -> 
 
 
 def find_invalid_text(question: Question, result: QuestionResult) -> tuple[str, int, int] | None:
-    """Return the field with the invalid text, and the span of the text.
+    """Return the field with the invalid text, and the span of this text.
 
     Returns `(field, start, end)`, or None if no field causes the problem.
     """
@@ -496,7 +496,7 @@ def make_element_reader(source: Source | None) -> Callable[[tuple[int, ...]], ob
 
 
 def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...]:
-    """Parse the index of the input element to follow through the stages.
+    """Parse the index of an input element that is followed through the stages.
 
     Raises `ShapeError` (usage) if the input has no element at this index.
 
@@ -508,7 +508,7 @@ def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...
     answer = resolve_question(question).answer
     if answer is None or answer.output is None:
         raise usage_error("only the elements of an answered request can be followed", "fix the request first")
-    from shapecalc.render.grid import build_tensor_path  # deferred, because it imports Rich
+    from shapecalc.render.grid import build_tensor_path  # imported here, because the module imports Rich
 
     index, shape = parse_axes(text, "at") if text else (), build_tensor_path(answer).tensors[0].shape
     if len(index) != len(shape):
@@ -527,14 +527,14 @@ def parse_followed_index(question: Question | None, text: str) -> tuple[int, ...
 def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[str]]:
     """Convert pasted code to a chain, with notes on its interpretation.
 
-    The input of the chain is the question's input, or the output of a call that cannot be part of a chain. Raises
-    `ShapeError` (usage) if the input or the code is invalid, and (file) if the input file cannot be used.
+    The input of the chain is the input of `question`, or the output of the last call that a chain cannot contain.
+    Raises `ShapeError` (usage) if the input or the code is invalid, and (file) if the input file cannot be used.
 
     >>> chain, notes = chain_from_code("x.view(N, -1).t()", Question("reshape", {"input": "N,3,4"}))
     >>> chain.texts["stages"]
     'view N,-1 | transpose 1,0 --dialect torch'
     """
-    from shapecalc.reading.code import interpret_code  # deferred, to save a tenth of the app's start time
+    from shapecalc.reading.code import interpret_code  # imported here, because it takes a tenth of the app's start time
     from shapecalc.reading.code.source import normalize_pasted_code
 
     code = normalize_pasted_code(text)
@@ -555,7 +555,7 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
 
 
 class DialectRow(Record):
-    """A row of the comparison: a dialect, the value of its switch, and a result."""
+    """A row of the comparison: a dialect, the value of its switch, and the result."""
 
     question: Question
     setting: str
@@ -563,12 +563,12 @@ class DialectRow(Record):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The options of the answer, including defaults; empty if there is no answer."""
+        """The options of the answer with their defaults; empty if there is no answer."""
         return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
 
     @property
     def cell_texts(self) -> tuple[str, str, str]:
-        """The texts of the columns dialect, setting and answer."""
+        """The texts in the columns for dialect, setting and answer."""
         return self.question.dialect, self.setting, escape_unprintable(self.answer_text)
 
     @property

@@ -30,7 +30,7 @@ from shapecalc.tui.question import (
 from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, SearchableList
 
 COLUMN_HEADINGS = ("dialect", "setting", "answer")
-"""The headings of all columns except the first column, which marks differing answers."""
+"""The headings of all columns but the first, which marks differing answers."""
 MIN_SETTING_WIDTH, MIN_ANSWER_WIDTH = 8, 14
 """The minimum widths, in cells, of the setting column and the answer column."""
 
@@ -63,7 +63,7 @@ class SettingsDialog(Dialog[Question | None]):
         yield KeyHelp("tab goes on, enter takes it, escape changes nothing")
 
     def on_mount(self) -> None:
-        """Select the op, the dialect and the switch of the question."""
+        """Highlight the op, the dialect and the switch value of the question."""
         ops = self.query_one("#op", ChoiceList)
         with self.prevent(OptionList.OptionHighlighted):
             ops.highlighted = QUESTION_OPS.index(self.question.op)
@@ -73,10 +73,10 @@ class SettingsDialog(Dialog[Question | None]):
 
     @on(OptionList.OptionHighlighted)
     def apply_choice(self, event: OptionList.OptionHighlighted) -> None:
-        """Set the highlighted op, dialect or switch in the question."""
+        """Apply the highlighted op, dialect or switch value to the question."""
         choices, chosen, switch = event.option_list, str(event.option_id), self.question.switch
         if choices.highlighted != event.option_index:
-            return  # a held key has already moved the highlight
+            return  # a repeated key has already moved the highlight further
         if choices.id == "op" and chosen != self.question.op:
             self.question = self.question.with_op(chosen)
             self._list_dialects()
@@ -130,9 +130,9 @@ class SettingsDialog(Dialog[Question | None]):
 
 
 def dialect_rows(question: Question) -> list[DialectRow]:
-    """Return a row for each dialect that has the op and each switch value.
+    """Return a row for each dialect that has the op, and each value of its switch.
 
-    The question of a row omits the default value of the switch.
+    The question of a row does not contain the default value of the switch.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> for row in dialect_rows(question_from_words(["reshape", "0,3", "0,-1"]))[:2]:
@@ -155,14 +155,14 @@ def dialect_rows(question: Question) -> list[DialectRow]:
     return result
 
 
-def group_by_answer(rows: list[DialectRow]) -> list[DialectRow]:
-    """Sort rows by their answers, the most common answer first."""
+def sort_by_answer(rows: list[DialectRow]) -> list[DialectRow]:
+    """Sort rows by answer, with the most common answer first."""
     texts = [row.answer_text for row in rows]
     return sorted(rows, key=lambda row: (-texts.count(row.answer_text), texts.index(row.answer_text)))
 
 
 def matching_row_index(rows: list[DialectRow], current: DialectRow) -> int:
-    """Return the index of the row that is most similar to `current`.
+    """Return the index of the row that corresponds to `current`.
 
     This is the row with the same dialect and options, or else the first row with the same dialect.
     """
@@ -170,12 +170,12 @@ def matching_row_index(rows: list[DialectRow], current: DialectRow) -> int:
     return next((index for index in candidates if rows[index].options == current.options), candidates[0])
 
 
-COMPARE_LINES = 8
-"""The number of screen lines outside of the rows of the answer table."""
+LINES_BESIDE_TABLE = 8
+"""The number of lines on the screen that are not rows of the answer table."""
 
 
 class AnswerTable(DataTable[Text], SearchableList):
-    """A table of answers that is searched with the slash key."""
+    """A table of answers in which the slash key starts a search."""
 
     def entries(self) -> list[str]:
         """Return the text of each row."""
@@ -196,11 +196,11 @@ class CompareDialog(Dialog[Question | None]):
         """Create the dialog, and resolve the question in each dialect."""
         super().__init__()
         self.question = question
-        self.rows = group_by_answer(dialect_rows(question))
+        self.rows = sort_by_answer(dialect_rows(question))
         self.box_title = f"Compare · {len(self.rows)} settings"
 
     def compose_contents(self) -> ComposeResult:
-        """Compose the table below a line of keys."""
+        """Compose the table and a line of keys."""
         yield AnswerTable(cursor_type="row", zebra_stripes=True)
         yield Static("", id="row", markup=False)
         yield KeyHelp("enter opens a row, at the step where the two differ; esc closes")
@@ -222,9 +222,9 @@ class CompareDialog(Dialog[Question | None]):
         table.focus()
 
     def on_resize(self) -> None:
-        """Adjust the height and the columns after the new layout."""
+        """Adjust the height and the columns to the new size."""
         for table in self.query(DataTable):
-            table.styles.height = max(3, min(len(self.rows) + 1, self.app.size.height - COMPARE_LINES))
+            table.styles.height = max(3, min(len(self.rows) + 1, self.app.size.height - LINES_BESIDE_TABLE))
             self.call_after_refresh(self._fit_columns, table)
 
     def _fit_columns(self, table: DataTable[Text]) -> None:
@@ -246,7 +246,7 @@ class CompareDialog(Dialog[Question | None]):
 
     @on(DataTable.RowHighlighted)
     def show_row(self, event: DataTable.RowHighlighted) -> None:
-        """Show the texts of the highlighted row without truncation."""
+        """Show the complete texts of the highlighted row."""
         dialect, setting, answer = self.rows[event.cursor_row].cell_texts
         self.query_one("#row", Static).update(f"{', '.join(filter(None, (dialect, setting)))}: {answer}")
 

@@ -1,4 +1,4 @@
-"""Run the app for one visitor of the web server in a sandboxed process.
+"""The sandboxed process that runs the app for one visitor of the web server.
 
 The process cannot open or write files, and its memory and CPU time are limited. The server process never imports
 Textual. A course is a sequence of lessons.
@@ -22,16 +22,16 @@ from shapecalc.tui.served_app import ServedApp, parse_opening_question
 MAX_MEMORY_BYTES = 1 << 29
 """The memory limit of a visitor's process, in bytes."""
 CPU_SECONDS, CPU_PERIOD_SECONDS = 30, 60
-"""The CPU time limit per period, and the length of a period, in seconds."""
+"""The CPU time that a process may use in a period, and the length of a period, in seconds."""
 MAX_COURSE_BYTES = 100_000
-"""The maximum size of a course as JSON, in bytes, since systems limit command-line arguments."""
+"""The maximum size of a course as JSON, in bytes, because systems limit command-line arguments."""
 
 
 def app_command(question: Question, course: Course | None = None, site: str = "") -> list[str]:
     """Return the command line of a process that opens the app at a question.
 
     A file name in the question is replaced with the shape of the file. If `course` is not None, the app opens its
-    lessons, without speaker notes. `site` is the address of the static page that small screens are referred to.
+    lessons, without speaker notes. `site` is the address of the static page for small screens.
 
     Raises `ShapeError` (file) if the file cannot be used, or if the course is too long for a command-line argument.
     """
@@ -45,8 +45,8 @@ def app_command(question: Question, course: Course | None = None, site: str = ""
 def limit_process_resources() -> None:
     """Limit the memory and CPU time of this process, and forbid writing files.
 
-    Numeric libraries are limited to one thread, because each thread reserves memory. If the module `resource` does not
-    exist, only the number of threads is limited.
+    Numeric libraries may use only one thread, because each thread reserves memory. On systems without the module
+    `resource`, only the number of threads is limited.
     """
     os.environ["OMP_NUM_THREADS"] = "1"
     try:

@@ -19,7 +19,7 @@ from shapecalc.tui.question import Question, question_from_words, resolve_questi
 
 PROGRAM = "shapecalc"
 SITE_HINT = "on a phone, use {}"
-"""The hint for screens that are too small, with the address of the static page."""
+"""The hint on a screen that is too small; the field is the address of the static page."""
 MAX_LINKED_QUESTION = 2000
 """The maximum length of a question in a link, in characters.
 
@@ -30,7 +30,7 @@ Servers accept addresses of about 8000 bytes.
 def parse_link(line: str, step: str) -> tuple[Question, int | None]:
     """Parse the query of a link into a question and a step index.
 
-    The step index is None if the step number is invalid. Raises `ShapeError` (usage) if the question is invalid, and
+    If the step number is invalid, the step index is None. Raises `ShapeError` (usage) if the question is invalid, and
     (file) if it names a file.
 
     >>> question, step = parse_link("shapecalc reshape 2,3,4 0,-1", "2")
@@ -50,9 +50,9 @@ def parse_link(line: str, step: str) -> tuple[Question, int | None]:
 
 
 def build_link(line: str, step: int) -> dict[str, str]:
-    """Return the query parameters of a link, or an empty dict.
+    """Return the query parameters of a link to a question.
 
-    The dict is empty if `line` is too long for a link.
+    The result is empty if `line` is too long for a link.
 
     >>> build_link("shapecalc reshape 2,3,4 0,-1", 1)
     {'ask': 'reshape 2,3,4 0,-1', 'step': '2'}
@@ -78,7 +78,8 @@ def parse_opening_question(fields: list[Any], link: list[str] | None = None) -> 
 class ServedApp(ShapecalcApp):
     """The app of one visitor.
 
-    It updates the link in the browser's address. The visitor's progress is lost when the app exits.
+    The address in the browser is a link to the current question. The progress of the visitor is lost when the app
+    exits.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class ServedApp(ShapecalcApp):
         """Open a question at a step.
 
         `link_error` is the error message for an invalid link. If `course` is not None, the app opens its lessons.
-        `site` is the address of the static page that small screens are referred to.
+        `site` is the address of the static page for small screens.
         """
         super().__init__(
             question, step, lesson=course is not None, progress=VisitorProgress(), user_file=UserFile(NO_FILE)
@@ -110,7 +111,7 @@ class ServedApp(ShapecalcApp):
 
     @on(ExploreScreen.QuestionShown)
     def send_link(self, event: ExploreScreen.QuestionShown) -> None:
-        """Send a link to the current question to the page, if it has changed.
+        """Send a link to the current question to the browser, if the link has changed.
 
         The link never contains a file name.
         """
@@ -121,7 +122,7 @@ class ServedApp(ShapecalcApp):
 
 
 class PipeDriver(WebDriver):
-    """A Textual driver for browsers, connected to the server by pipes.
+    """A Textual driver for browsers that communicates with the server by pipes.
 
     The process ends with the server. Resize messages are ignored, because the server sets the size of the page.
     """
@@ -135,7 +136,7 @@ class PipeDriver(WebDriver):
         self._app.call_later(self._app.post_message, events.AppFocus())
 
     def run_input_thread(self) -> None:
-        """Process messages until the input pipe is closed, then exit the process.
+        """Process messages until the input pipe is closed, and then end the process.
 
         The system closes the pipe even if the server is killed. The process exits immediately, because the app may be
         busy or blocked.
@@ -145,7 +146,7 @@ class PipeDriver(WebDriver):
             os._exit(0)
 
     def process_message(self, message: Message) -> None:
-        """Process a message, but ignore resize messages."""
+        """Process a message, unless it is a resize message."""
         if not isinstance(message, events.Resize):
             super().process_message(message)
 

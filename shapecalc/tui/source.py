@@ -47,8 +47,8 @@ from shapecalc.tui.question import CHAIN, FILES_DISABLED_MESSAGE, Question, can_
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.themes import COLOURLESS_THEME
 
-MISSING_INPUT = re.compile(r"'(.+)': the shape of this tensor is not known")
-"""The message of the code reader with the name of a tensor whose shape is missing."""
+MISSING_INPUT_PATTERN = re.compile(r"'(.+)': the shape of this tensor is not known")
+"""The pattern of the message for a missing input shape; the group is the tensor's name."""
 INPUT_OPTION = "--input"
 EXAMPLE_SHAPE = "its shape, such as N,C,H,W"
 MAX_CODE_BYTES = 1 << 20
@@ -56,9 +56,9 @@ MAX_CODE_BYTES = 1 << 20
 MIN_BESIDE_WIDTH = 100
 """The minimum terminal width for the source and the picture side by side, in cells."""
 MIN_BESIDE_LINES = 16
-"""The minimum height of the source beside the picture if there is room, in lines, with its border."""
+"""The minimum height of the source beside the picture, in lines with the border."""
 MAX_PICTURE_LINES = 12
-"""The maximum height of the picture below the source, in lines, with its border."""
+"""The maximum height of the picture below the source, in lines with the border."""
 SOURCE_KEYS = (
     widgets.Key("up", "↑", "line", "move(-1)", "Select the line above", 1),
     widgets.Key("down", "↓", "line", "move(1)", "Select the line below", 2),
@@ -81,7 +81,7 @@ class SourceOpener(Protocol):
 
 
 def read_source(command: AppCommand) -> SourceState:
-    """Return the state of the screen for the code that a command names.
+    """Return the state of the screen for a command's code.
 
     Raises `ShapeError` (file) if the file cannot be read, and (usage) if an input is malformed.
     """
@@ -111,7 +111,7 @@ def _read_file(name: str) -> str:
 
 
 class SourceState:
-    r"""Source code with the shapes of its inputs and lines, and a selected line.
+    r"""Source code with the shapes of its inputs and lines, and the selected line.
 
     >>> state = SourceState("y = x.view(2, -1)\ny.t()", "", "", {"x": "2,3,4"})
     >>> [(line.line, line.format_values()) for line in state.lines], state.output
@@ -123,13 +123,13 @@ class SourceState:
     def __init__(self, text: str, title: str, entry: str, inputs: Mapping[str, str]) -> None:
         """Interpret the code, and select its first line.
 
-        An input that has no shape in `inputs` is added with an empty shape.
+        An input of the code that `inputs` does not contain is added with an empty shape.
         """
         self.text, self.title, self.entry = text, title, entry
         self.inputs = dict(inputs)
         self.rows = text.expandtabs(4).split("\n")
         self.lines: list[CodeLine] = []
-        """The lines that bind or return tensors or sizes, in the order of their execution."""
+        """The lines that bind or return tensors or sizes, in the order of execution."""
         self.problem: Problem | None = None
         self.output = ""
         self.input_shape = ""
@@ -145,7 +145,7 @@ class SourceState:
             self.interpret_code_lines()
 
     def interpret_code_lines(self) -> None:
-        """Compute the shapes of all lines, or find the first problem."""
+        """Compute the shapes of all lines up to the first problem."""
         self._records, self.problem, self.output, self.input_shape = [], None, "", ""
         try:
             shapes = {name: parse_shape(text) for name, text in self.inputs.items() if text.strip()}
@@ -157,7 +157,7 @@ class SourceState:
             self.problem = chain.problem if chain else None
         except ShapeError as error:
             self.problem = error.problem
-            missing = MISSING_INPUT.fullmatch(error.problem.message)
+            missing = MISSING_INPUT_PATTERN.fullmatch(error.problem.message)
             if missing and missing[1] not in self.inputs:
                 self.inputs[missing[1]] = ""
         self.lines = collect_code_lines(self._records)
@@ -181,7 +181,7 @@ class SourceState:
         self.index = max(0, min(self.index + offset, len(self.lines) - 1))
 
     def selected_line_question(self) -> Question | None:
-        """Return the chain from the input to the selected line, or None."""
+        """Return the chain from the input to the selected line, or None if there is none."""
         line = self.selected_line
         if line is None:
             return None
@@ -275,8 +275,8 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         self.draw()
 
     @on(Input.Submitted)
-    def leave_after_last_field(self, event: Input.Submitted) -> None:
-        """Focus the next field; after the last field, focus no field."""
+    def focus_next_field(self, event: Input.Submitted) -> None:
+        """Focus the next field, or no field after the last one."""
         fields = [*self.query(widgets.Field)]
         following = fields[fields.index(event.input) + 1 :] if event.input in fields else []
         self.set_focus(following[0] if following else None)
@@ -378,12 +378,12 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         self.query_one("#keys", widgets.ClickableText).set_text(widgets.format_key_line(active, width - 2, keys))
 
     def _problem_text(self, width: int) -> Text:
-        """Return the problem of the code and its hint."""
+        """Format the problem of the code with its hint."""
         problem = self.state.problem
         if problem is None:
             return Text(end="")
         line = f" (line {self.state.failing_line})" if self.state.failing_line else ""
-        missing = MISSING_INPUT.fullmatch(problem.message)
+        missing = MISSING_INPUT_PATTERN.fullmatch(problem.message)
         style = "" if missing else ERROR_COLOUR
         lines = wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(problem.message)}{line}", style), width)
         hint = "" if missing else escape_unprintable(problem.hint)
@@ -402,7 +402,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         return f"Line {line.line} · {clip_text(line.format_values(), 40, UNICODE)}" if line else "Line"
 
     def _source_text(self, width: int, height: int) -> Text:
-        """Draw the code around the selected line, with shapes at the right."""
+        """Draw the code around the selected line, with the shapes on the right."""
         state, shown = self.state, dict[int, tuple[int, CodeLine | None]]()
         for index, each in enumerate(state.lines):
             if each.line not in shown or index == state.index:
@@ -435,7 +435,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         return stack_texts(texts) if texts else Text(end="")
 
     def _picture_text(self, width: int, height: int) -> Text:
-        """Draw the last stage of the selected line's chain, with its sentence."""
+        """Draw the last stage of the chain to the selected line, with its sentence."""
         question = self.state.selected_line_question()
         if question is None:
             return Text("this line has no tensor that is followed", "dim", end="")
@@ -452,7 +452,7 @@ class SourceScreen(widgets.ScreenWithHelp[None]):
         return stack_texts([drawing, Text(end=""), *lines]) if len(lines) <= free else drawing
 
     def _answer_text(self, width: int) -> Text:
-        """Return the line with the input and the output of the code."""
+        """Format a line with the input and the output of the code."""
         if self.state.problem is not None or not self.state.output:
             return Text("no answer yet", "dim", end="")
         accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()

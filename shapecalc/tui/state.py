@@ -1,8 +1,8 @@
 """The state of the main screen, independent of widgets.
 
-The state consists of the question, the current step and the predictions. The flow diagram has one column of dims per
-stage: column 0 is the input shape, and column n is the output shape of stage n. A blank is a dim that the user must
-predict. A refusal is an answer without an output, because the request is not valid.
+The state consists of the question, the current step and the predictions. The flow diagram has columns of dims: column 0
+is the input shape, and column n is the output shape of stage n. A blank is a hidden dim, which the user predicts by
+typing an entry. A refusal is the answer to an invalid request; it has no output.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ Blank = tuple[int, int]
 """The position of a hidden dim in the flow diagram: its column, and its index in the column."""
 
 VALIDITY_BLANK = (0, 0)
-"""The pseudo-blank of the question whether the request is valid.
+"""The position that represents the question whether the request is valid.
 
-This position is the first input dim, which is never hidden.
+It is the position of the first input dim, which is never hidden.
 """
 YES_NO_KEYS = {"y": True, "n": False}
-"""The predicted validity of the request, by key."""
+"""The predicted validity of the request for each key."""
 MAX_SKIPPED_COPIES = 1 << 12
-"""The maximum number of copies of one element that an arrow key skips."""
+"""The maximum number of copies of one element over which an arrow key skips."""
 MAX_BLANK_LENGTH = 40
 """The maximum number of characters that can be typed into a blank."""
 VISIBLE_ROWS = 8
 """The number of rows of elements that are visible in most terminals."""
 ARROW_MOVES: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
-"""For each arrow key, the axis of the cursor movement as a negative index, and the offset."""
+"""The cursor movement of each arrow key: an axis, as a negative index, and an offset."""
 _cached_mistake, _same_shape_mistake = (
     lru_cache(maxsize=1)(explain_prediction),
     lru_cache(maxsize=1)(find_same_shape_mistake),
@@ -54,7 +54,7 @@ _cached_mistake, _same_shape_mistake = (
 class Predictions:
     """The user's predictions for one answer.
 
-    The user first predicts whether the request is valid, then the blanks of the flow diagram.
+    The user first predicts whether the request is valid, and then the hidden dims of the flow diagram.
 
     >>> import shapecalc as sc
     >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)), Score())
@@ -66,18 +66,18 @@ class Predictions:
     def __init__(self, answer: Trace | Chain | None, score: Score) -> None:
         """Start without predictions.
 
-        `score` counts the first attempt at each blank.
+        `score` counts the first attempt at each hidden dim.
         """
         self.is_valid: bool | None = None
-        """The predicted validity of the request; None before the prediction."""
+        """Whether the user predicted that the request is valid; None before the prediction."""
         self.texts: dict[Blank, str] = {}
         self.requested_hints: dict[Blank, int] = {}
-        """The number of hints requested for each blank."""
+        """The number of hints that the user requested for each blank."""
         self._score = score
         self.scored_blanks: set[Blank] = set()
         """The blanks whose first attempt has been scored."""
         self._submitted: dict[Blank, str] = {}
-        """The last submitted text of each blank."""
+        """The entry of each blank when it was submitted last."""
         self._layouts = () if answer is None else stage_layouts(answer)
         self.steps = () if answer is None else answer.steps
         self.cells: Mapping[Blank, Cell] = {
@@ -86,11 +86,11 @@ class Predictions:
             for row, cell in enumerate(layout.cells)
             if cell.step_index < len(self.steps) and cell.dim is not None
         }
-        """The cell of each dim that a step determines, keyed by position."""
+        """The cell of each dim that some step determines, keyed by position."""
 
     @cached_property
     def blanks_to_predict(self) -> Mapping[Blank, Cell]:
-        """The cells of the dims that the user must predict, keyed by position."""
+        """The cell of each dim that the user must predict, keyed by position."""
         candidates = ((blank, cell, self._layouts[blank[0] - 1].stage) for blank, cell in self.cells.items())
         return {
             blank: cell
@@ -100,18 +100,18 @@ class Predictions:
 
     @property
     def output_blanks(self) -> tuple[Blank, ...]:
-        """The blanks of the output dims that a step determines."""
+        """The positions of the output dims that some step determines."""
         return tuple(filter(self.is_in_output, self.cells))
 
     def is_in_output(self, blank: Blank) -> bool:
-        """Return whether a blank is in the column of the output."""
+        """Return whether a blank is an output dim of the answer."""
         return blank[0] == len(self._layouts)
 
     def blanks(self, step_count: int) -> tuple[Blank, ...]:
-        """Return the positions of the dims that are hidden after some steps.
+        """Return the positions of the dims that are hidden after `step_count` steps.
 
         A dim to predict is hidden until its step is complete or the user predicts it correctly. A dim that a stage only
-        copies is hidden as long as the original; the user need not predict it.
+        copies is hidden as long as its original, and need not be predicted.
         """
         hidden = dict[Blank, None]()
         for blank, cell in self.cells.items():
@@ -127,28 +127,28 @@ class Predictions:
         return (column - 1, index) in hidden and not is_size_requested(self._layouts[column - 1].stage, index, dim)
 
     def blanks_at_step(self, step: int) -> tuple[Blank, ...]:
-        """Return the positions of the dims to predict that a step determines."""
+        """Return the positions of the dims to predict that are determined by a step."""
         return tuple(blank for blank, cell in self.blanks_to_predict.items() if cell.step_index == step)
 
     def type_char(self, blank: Blank, char: str) -> None:
-        """Append a character to the entry in a blank, or replace a wrong entry.
+        """Append a character to the entry of a blank, or replace a wrong entry.
 
         A backspace deletes the last character.
         """
-        text = "" if char != "\b" and self.is_wrong(blank) else self.texts.get(blank, "")  # replaces a wrong entry
+        text = "" if char != "\b" and self.is_wrong(blank) else self.texts.get(blank, "")  # a wrong entry is replaced
         self.texts[blank] = text[:-1] if char == "\b" else (text + char)[:MAX_BLANK_LENGTH]
         self._submitted.pop(blank, None)
         if self.is_wrong(blank) or self.is_right(blank):
             self.score_attempt(blank, is_right=self.is_right(blank))
 
     def score_attempt(self, blank: Blank, *, is_right: bool) -> None:
-        """Score the first attempt at a blank; later attempts do not count."""
+        """Score an attempt at a blank, unless an earlier attempt was scored."""
         if blank not in self.scored_blanks:
             self.scored_blanks.add(blank)
             self._score.record_answer(right=is_right)
 
     def submit_entry(self, blank: Blank) -> None:
-        """Submit the entry in a blank, and reveal one more hint."""
+        """Submit the entry of a blank, and reveal one more hint."""
         self._submitted[blank] = self.texts.get(blank, "")
         if self.is_wrong(blank):
             self.score_attempt(blank, is_right=False)
@@ -162,7 +162,7 @@ class Predictions:
         return max(self.is_wrong(blank), self.requested_hints.get(blank, 0))
 
     def typed_dim(self, blank: Blank) -> Dim | None:
-        """Return the dim that is typed into a blank, or None if it is invalid."""
+        """Return the dim that was typed into a blank, or None if the text is not a dim."""
         try:
             (dim,) = parse_dims(self.texts.get(blank, ""))
         except (ShapeError, ValueError):
@@ -176,8 +176,9 @@ class Predictions:
     def is_wrong(self, blank: Blank) -> bool:
         """Return whether the entry in a blank is wrong.
 
-        A prefix of the correct dim and an entry that is not a number are wrong only after submission. If the correct
-        dim is symbolic, every entry is treated as a prefix, because a symbolic dim can be spelled in several ways.
+        Before submission, a prefix of the correct dim is not wrong, and neither is an entry that is not a number. If
+        the correct dim is symbolic, every entry is treated as a prefix, because a symbolic dim can be written in
+        several ways.
         """
         text, right = self.texts.get(blank, "").strip(), self.cells[blank].dim
         if not text or self.is_right(blank):
@@ -188,10 +189,9 @@ class Predictions:
         )
 
     def find_confused_axis(self, blank: Blank) -> int | None:
-        """Return the axis that the user may have confused with the blank.
+        """Return the only axis of the previous column whose size is the entry of a blank.
 
-        This is the only axis of the previous column with the size that is entered in the blank. Returns None if there
-        is no such axis, or if there are several.
+        The user may have confused this axis with the blank. Returns None if no axis, or several axes, have this size.
         """
         dim, before = self.typed_dim(blank), self._layouts[blank[0] - 1].stage.before
         return before.index(dim) if dim is not None and before.count(dim) == 1 else None
@@ -213,7 +213,7 @@ class Predictions:
 
 
 class QuestionHistory:
-    """The undo and redo stacks of questions.
+    """The questions before and after the current one, for undo and redo.
 
     Consecutive insertions or deletions in one field count as one change.
     """
@@ -240,9 +240,9 @@ class QuestionHistory:
         self._change = change
 
     def undo_or_redo(self, current: Question, *, back: bool) -> Question:
-        """Pop the previous question, or the last undone question.
+        """Return the previous question, or the last undone one if `back` is False.
 
-        `back` selects the previous question. Questions that cannot be parsed are skipped.
+        Questions that cannot be parsed are skipped.
         """
         self._change = None
         source, target = (self.past, self.future) if back else (self.future, self.past)
@@ -275,18 +275,18 @@ class ExploreState:
     def __init__(
         self, question: Question, step: int | None = None, *, is_learning: bool = False, score: Score | None = None
     ) -> None:
-        """Resolve the question, and go to a step, or after the last step for None.
+        """Resolve the question, and go to a step; None means after the last step.
 
         In learning mode, `score` counts the first attempt at each prediction.
         """
         self.question = question
         self.result = resolve_question(question)
         self.answer: Trace | Chain | None = self.result.answer
-        """The answer to the question, or to the last valid question if the question is invalid."""
+        """The answer to the question or, if it is invalid, to the last valid question."""
         self.requested_step = step
         """The index of the requested step; None means the position after the last step."""
         self._is_before_refusal = False
-        """Whether the request is refused and the user is viewing a step before the refusal."""
+        """Whether the request is refused, and the user views a step before the refusal."""
         self.is_learning = is_learning
         """Whether the user must predict dims before the screen shows them."""
         self.is_revealed = False
@@ -303,20 +303,17 @@ class ExploreState:
         """
         self.shows_grid = False
         self.shows_mistake = False
-        """Whether the elements are drawn beside those of a common mistake with the same shape."""
-        self._chosen_tint: int | None = None
-        """The input axis that the user chose for the backgrounds of elements, or None."""
+        """Whether the elements of a mistake with the same shape are drawn beside those of the answer."""
+        self._selected_tint_axis: int | None = None
+        """The input axis that the user selected for the colours of elements, or None."""
         self.cursor: tuple[int, ...] | None = None
-        """The index in the input of the element under the cursor."""
+        """The input index of the element under the cursor, or None."""
         self.typed_index = ""
-        """The text of the index that the user is typing into the elements."""
+        """The element index that the user is typing, as text."""
 
     @property
     def end_step(self) -> int:
-        """The index after the last step.
-
-        At this index, the output or the refusal is visible.
-        """
+        """The index after the last step, at which the output or the refusal is visible."""
         return len(self.predictions.steps)
 
     @property
@@ -345,8 +342,8 @@ class ExploreState:
     def change_question(self, question: Question, focused_field: str | None = None) -> None:
         """Replace the question, and record the change in the history.
 
-        The current step is kept if the new answer has the same number of steps. A refusal is displayed at once. While
-        the user edits a field, the last answer stays until there is a new one; without a field, it is removed.
+        The current step is kept if the new answer has the same number of steps. A refusal is displayed at once. If
+        `focused_field` is given, the last answer is kept until there is a new one.
         """
         self.history.record_change(self.question, question, focused_field)
         is_edited = focused_field is not None or question == self.question
@@ -355,7 +352,10 @@ class ExploreState:
     def _replace_question(
         self, question: Question, focused_field: str | None = None, *, keeps_answer: bool = True
     ) -> None:
-        """Replace the question; with `keeps_answer`, the last answer stays if there is no new one."""
+        """Replace the question.
+
+        If there is no answer and `keeps_answer` is True, the last answer is kept.
+        """
         self.question, self.result = question, resolve_question(question, focused_field)
         if self.result.answer == self.answer or (self.result.answer is None and keeps_answer):
             return
@@ -368,14 +368,11 @@ class ExploreState:
         self._reset_predictions()
 
     def undo_or_redo(self, *, back: bool) -> None:
-        """Undo or redo a change of the question.
-
-        `back` selects undo.
-        """
+        """Undo a change of the question if `back` is True, otherwise redo one."""
         self._replace_question(self.history.undo_or_redo(self.question, back=back))
 
     def go_to_step(self, step: int) -> None:
-        """Go to a step; going back reveals the dims of the step."""
+        """Go to a step; a step before the current one has no hidden dims."""
         self.is_revealed, self._is_before_refusal = step < self.current_step, step < self.end_step
         if step < self.end_step:
             self.requested_step = max(0, step)
@@ -386,7 +383,7 @@ class ExploreState:
     def advance(self, direction: int) -> None:
         """Go to the previous step, or to the next step with a dim to predict.
 
-        Before the next step, the hidden dims of the current step are revealed.
+        If the current step has hidden dims, these are revealed before the next step is shown.
         """
         if direction > 0 and self.must_predict_validity:
             self.predict_validity(None)
@@ -410,16 +407,16 @@ class ExploreState:
         return min((step for step in question_steps if step >= first), default=first)
 
     def toggle_learning(self) -> None:
-        """Turn learning mode on, at the first step, or off."""
+        """Turn learning mode off, or turn it on and go to the first step."""
         self.is_learning = not self.is_learning
         if self.is_learning:
             self._reset_predictions(self.predictions.scored_blanks)
             self.go_to_step(0)
 
     def ask_after(self, step: int) -> None:
-        """Start learning mode after a step whose dims the user knows already.
+        """Start learning mode after a step whose dims the user knows.
 
-        If no dim after it must be predicted, all steps are asked again.
+        If no later dim must be predicted, all steps are asked.
         """
         self.toggle_learning()
         self.predictions.is_valid = self.answer is not None and self.answer.problem is None
@@ -433,7 +430,7 @@ class ExploreState:
     def _reset_predictions(self, scored_blanks: Collection[Blank] = ()) -> None:
         """Discard all predictions.
 
-        New attempts at `scored_blanks` are not scored.
+        Attempts at the dims in `scored_blanks` are not scored again.
         """
         self.is_revealed, self.predictions = False, Predictions(self.answer, self.score)
         self.predictions.scored_blanks |= {*scored_blanks}
@@ -458,7 +455,7 @@ class ExploreState:
 
     @property
     def visible_answer(self) -> Trace | Chain | None:
-        """The answer to draw, without steps while the validity is hidden."""
+        """The answer to draw; while its validity is hidden, it has no steps."""
         return unresolved_trace(self.answer) if self.must_predict_validity and self.answer is not None else self.answer
 
     @property
@@ -480,7 +477,7 @@ class ExploreState:
 
     @property
     def open_blanks(self) -> tuple[Blank, ...]:
-        """The blanks that accept input: those of the first column with blanks."""
+        """The blanks that accept input: all blanks of the first column that has any."""
         questions = [blank for blank in self.blanks if blank in self.predictions.blanks_to_predict]
         return tuple(blank for blank in questions if blank[0] == questions[0][0])
 
@@ -488,7 +485,7 @@ class ExploreState:
     def current_blank(self) -> Blank | None:
         """The blank that receives typed characters, or None.
 
-        This is the last edited blank, the highlighted blank, or the first blank of the current step.
+        This is the last edited blank, else the highlighted blank, else the first blank of the current step.
         """
         if not self.is_learning or self.is_complete or self.must_predict_validity:
             return None
@@ -509,7 +506,7 @@ class ExploreState:
 
     @property
     def mistake(self) -> Mistake | None:
-        """The common mistake that results in the predicted output, or None."""
+        """The common mistake whose result is the predicted output, or None."""
         mine = self.predictions
         if (
             not self.is_learning
@@ -521,16 +518,16 @@ class ExploreState:
 
     @property
     def same_shape_mistake(self) -> Mistake | None:
-        """A common mistake that gives the right shape but wrong elements, or None."""
+        """A common mistake whose result has the right shape but wrong elements, or None."""
         return None if self.answer is None else _same_shape_mistake(self.answer)
 
     @property
     def is_awaiting_input(self) -> bool:
-        """Whether the current blank has no correct entry yet."""
+        """Whether there is a current blank without a correct entry."""
         return self.current_blank is not None and not self.predictions.is_right(self.current_blank)
 
     def is_accepted_char(self, char: str) -> bool:
-        """Return whether a character can be part of the current prediction."""
+        """Return whether the current prediction accepts a character."""
         if self.must_predict_validity:
             return char.lower() in YES_NO_KEYS
         return self.current_blank is not None and char.isprintable()
@@ -546,7 +543,7 @@ class ExploreState:
             return
         blank = self.current_blank
         if char != "\b" and blank is not None and self.predictions.is_right(blank) and self.open_blanks:
-            self.submit_prediction()  # the next blank receives the character
+            self.submit_prediction()  # the next blank then receives the character
             blank = self.current_blank
         self._last_typed = blank
         if blank is not None:
@@ -562,7 +559,7 @@ class ExploreState:
             self.advance(1)
 
     def toggle_highlight(self, dim: Blank | None) -> None:
-        """Highlight a dim of the flow diagram, or remove its highlight."""
+        """Highlight a dim of the flow diagram, or remove the highlight if it has one."""
         self.highlighted, self._last_typed = None if dim == self.highlighted else dim, None
 
     def highlight_neighbor(self, key: str) -> None:
@@ -579,29 +576,29 @@ class ExploreState:
 
     @property
     def tinted_axis(self) -> int:
-        """The input axis whose index determines the background of each element."""
+        """The input axis whose index determines the background colour of each element."""
         shape = self.answer.input if self.answer else ()
-        if self._chosen_tint is not None and self._chosen_tint < len(shape):
-            return self._chosen_tint
+        if self._selected_tint_axis is not None and self._selected_tint_axis < len(shape):
+            return self._selected_tint_axis
         return first_varying_axis(shape)
 
     def tint_next_axis(self) -> None:
         """Colour the elements by their index along the next axis of the input."""
         rank = len(self.answer.input) if self.answer else 0
-        self._chosen_tint = (self.tinted_axis + 1) % rank if rank else None
+        self._selected_tint_axis = (self.tinted_axis + 1) % rank if rank else None
 
     def move_cursor(self, key: str, tensor_index: int = 0) -> None:
-        """Move the cursor of the element grid in the direction of an arrow key.
+        """Move the cursor in the direction of an arrow key.
 
-        The cursor moves in the tensor at `tensor_index`, in which copies of the element are skipped. At the end of an
-        axis, it wraps around, and moves along the preceding axis.
+        The cursor moves in the tensor at `tensor_index`; other copies of the same element are skipped. At the end of an
+        axis, the cursor wraps around, and moves along the preceding axis.
         """
         if self.answer is None:
             return
         path = build_tensor_path(self.answer)
         cursor = self.cursor or (0,) * len(path.tensors[0].shape)
         start = path.indices_of(cursor)[tensor_index]
-        if start is None:  # the tensor does not contain the element
+        if start is None:  # this tensor does not contain the element
             tensor_index, start = 0, cursor
         index = _next_index(start, path.tensors[tensor_index].shape, key)
         for _ in range(MAX_SKIPPED_COPIES):
@@ -625,7 +622,7 @@ class ExploreState:
     def fix(self) -> Fix | None:
         """The suggested fix of the request, or None.
 
-        A valid request has a fix if it is valid for a single batch size only.
+        A valid request has a fix if it is valid for only one batch size.
         """
         return self.result.first_fix[1]
 
@@ -647,7 +644,7 @@ class ExploreState:
         return action not in ACTION_CONDITIONS or ACTION_CONDITIONS[action](self)
 
     def is_offered(self, action: str) -> bool:
-        """Return whether an action is available and keeps hidden answers hidden."""
+        """Return whether an action is available and does not reveal a hidden answer."""
         is_revealing = action in REVEALING_ACTIONS or (action == "film" and self.must_predict_validity)
         return self.is_available(action) and not (is_revealing and self.is_answer_hidden)
 
@@ -689,7 +686,10 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "mode": lambda state: bool(state.answer and state.answer.traces),
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
-"""The condition under which each action is available; other actions are always available."""
+"""The condition under which each action is available.
+
+Actions without a condition are always available.
+"""
 REVEALING_ACTIONS = (
     "elements",
     "tint",
@@ -702,13 +702,13 @@ REVEALING_ACTIONS = (
     "mistake",
     "cut",
 )
-"""The actions that reveal the answer."""
+"""The actions that reveal a hidden answer."""
 
 
 def first_varying_axis(shape: Sequence[Dim]) -> int:
-    """Return the first axis with several visible indices in a table of the elements.
+    """Return the first axis with several visible indices in a table of elements.
 
-    The table has `VISIBLE_ROWS` rows. All indices of the last axis are visible, because it is horizontal.
+    The table has `VISIBLE_ROWS` rows. The last axis is horizontal, so all its indices are visible.
 
     >>> first_varying_axis((2, 3, 4)), first_varying_axis((1, 3, 4)), first_varying_axis((2, 128, 768))
     (0, 1, 1)

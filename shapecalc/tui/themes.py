@@ -21,26 +21,26 @@ WHITE, BLACK = ColorTriplet(255, 255, 255), ColorTriplet(0, 0, 0)
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0
 """The minimum contrast ratios of text and of lines (WCAG 2.1, 1.4.3 and 1.4.11)."""
 MIN_HUE_RANGE = 40
-"""The minimum difference between the largest and smallest RGB channel of a colour that is not grey."""
+"""The minimum difference between the largest and the smallest RGB channel of a colour; other colours are grey."""
 SHADE_COUNT = 20
-"""The number of shades to try between a colour and white or black."""
+"""The number of shades that are tried between a colour and white or black."""
 LINE_CHARACTERS = frozenset(map(chr, (*range(0x2500, 0x25A0), *b" |-+.'")))
 """The characters that draw lines and blocks."""
 EDGE_CHARACTERS = frozenset(map(chr, (*range(0x2581, 0x2588), *range(0x2589, 0x2590), 0x2594, 0x2595, *b" ")))
-"""Block characters that extend an area, such as a scroll bar, by a fraction of a cell.
+"""The block characters that extend an area, such as a scroll bar, by a fraction of a cell.
 
-Their colour is not changed, since it must equal the colour of the area.
+Their colour is not changed, because it must equal the colour of the area.
 """
 DARK_TINTS = ("#6B3524", "#5C4A10", "#2F5722", "#17534E", "#214A78", "#45377C", "#6A2E52", "#4A463D")
-"""The backgrounds of elements in dark themes, in the order of `TINTS`.
+"""The background colours of elements in dark themes, in the order of `TINTS`.
 
-In dark themes, `TINTS` would be brighter than the answer.
+In a dark theme, `TINTS` would be brighter than the answer.
 """
 DARK_TINT_INK = "#F2F2F2"
 """The text colour of elements on `DARK_TINTS`."""
 
 THEME_NAMES = ("shapecalc", "dark", "light", "without colour")
-"""The names of the themes, in the order in which the theme key cycles."""
+"""The names of the themes, in the order in which the theme key selects them."""
 ROLE_COLOURS = {
     "primary": ("#56B4E9", "#4DA3FF", "#004E8A", "#C8C8C8"),
     "secondary": ("#0072B2", "#8AB4F8", "#0072B2", "#A8A8A8"),
@@ -53,7 +53,7 @@ ROLE_COLOURS = {
     "surface": ("#18202B", "#121212", "#F4F5F7", "#1A1A1A"),
     "panel": ("#2A3646", "#2B2B2B", "#DDE1E6", "#303030"),
 }
-"""For each role, such as `error`, its colour in each theme."""
+"""The colour of each role, such as `error`, in each theme."""
 
 
 def _make_theme(index: int) -> Theme:
@@ -68,7 +68,9 @@ DEFAULT_THEME, *_, COLOURLESS_THEME = THEME_NAMES
 
 
 def initial_theme(stored_name: str, *, has_colour: bool) -> str:
-    """Return the stored theme, the default theme, or the colourless theme.
+    """Return the theme at the start of the app.
+
+    This is the colourless theme if the terminal has no colours, else the stored theme, else the default theme.
 
     >>> initial_theme("light", has_colour=True), initial_theme("light", has_colour=False)
     ('light', 'without colour')
@@ -80,9 +82,9 @@ def initial_theme(stored_name: str, *, has_colour: bool) -> str:
 
 
 def next_theme(name: str) -> str:
-    """Return the name of the next theme, or of the default theme.
+    """Return the name of the theme that follows another.
 
-    The default theme follows an unknown theme.
+    The default theme follows the last theme and any unknown theme.
 
     >>> next_theme("shapecalc"), next_theme("without colour"), next_theme("nope")
     ('dark', 'shapecalc', 'shapecalc')
@@ -98,14 +100,14 @@ def line_filters(name: str, *, has_colour: bool) -> Sequence[LineFilter]:
 
 
 class _StyleFilter(LineFilter):
-    """A Textual line filter that maps the style of each segment."""
+    """A Textual line filter that applies a function to the style of each segment."""
 
     def __init__(self, map_style: Callable[[str, Style], Style]) -> None:
         super().__init__()
         self.style_of = map_style
 
     def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
-        """Apply the function to the style of each segment of a line."""
+        """Return the segments of a line in the styles that the function returns."""
         return [Segment(text, style and self.style_of(text, style), control) for text, style, control in segments]
 
 
@@ -129,7 +131,7 @@ def _contrasting_colour(background: ColorTriplet) -> ColorTriplet:
 
 @lru_cache(4096)
 def _required_contrast(text: str) -> float:
-    """Return the required contrast ratio of a text; 0 for borders."""
+    """Return the minimum contrast ratio of a text; 0 if its colour is not changed."""
     return (
         0 if EDGE_CHARACTERS.issuperset(text) else LINE_CONTRAST if LINE_CHARACTERS.issuperset(text) else TEXT_CONTRAST
     )
@@ -151,7 +153,7 @@ def _legible_style(style: Style, min_contrast: float) -> Style:
 
 @lru_cache(4096)
 def _darken_tint(style: Style) -> Style:
-    """Replace the colours of an element by those of dark themes."""
+    """Replace the colours of an element with those of dark themes."""
     shades = [None if colour is None else colour.name.upper() for colour in (style.color, style.bgcolor)]
     if TINT_INK not in shades or not (tint := next((shade for shade in shades if shade in TINTS), None)):
         return style

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.dims import IntTuple
+from shapecalc.core.text import truncate
 from shapecalc.models import operators
 from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import (
@@ -62,6 +63,7 @@ MAX_TRIAL_DEPTH = 3
 MAX_TRIALS = 6
 """The maximum number of trial walks to find carried shapes and batch marks that an iteration does not change."""
 CHANGED_BY_LOOP = "a loop above changes it"
+REPEATED_BY_DATA = "data decides how often a loop above runs"
 
 
 class Walker:
@@ -523,9 +525,15 @@ class ControlFlowVisitor:
                 self._copy_tensor(number, inner)
         elif graphs is not None:
             self._handlers[graphs](node)
+            if self._has_failed(node):
+                return
         else:
             self._walk.set_outputs_unknown(node, f"operator {node.op}, whose graph is not followed")
         self._walker.tracker.propagate_marks(node)
+
+    def _has_failed(self, node: Node) -> bool:
+        """Return whether the node was just recorded as failing without a fix."""
+        return any(stop.node is node and stop.fix is None for stop in self._walker.tracker.stops[-1:])
 
     def _copy_tensor(self, number: int, inner: int) -> None:
         """Copy the shape, type and elements of the tensor `inner` to the tensor `number`."""
@@ -640,6 +648,8 @@ class ControlFlowVisitor:
             walk.set_shape(inner, tuple([shape for _, shape in cuts]), walk.dtypes[number])
             self._walker.tracker.mark_scan_input(node, number, inner, axis)
         self._walk_to_fixed_point(node, [*zip(node.inputs[:states], body.inputs, body.outputs, strict=False)], turns)
+        if self._has_failed(node):
+            return
         for number, result in zip(node.outputs[:states], body.outputs, strict=False):
             walk.set_shape(number, walk.shapes[result], walk.dtypes[result], CHANGED_BY_LOOP)
         along = node.attributes.get("scan_output_axes") or (0,) * len(node.outputs)
@@ -660,6 +670,8 @@ class ControlFlowVisitor:
         first_iteration: BatchTracker | None = None
         for _ in range(MAX_TRIALS if walker.trial_depth < MAX_TRIAL_DEPTH else 0):
             *stable, trial = self._walk_trial(body, loop_values, shapes, marks)
+            if first_iteration is None and self._record_changed_states(node, loop_values, shapes):
+                return
             first_iteration = first_iteration or trial
             if stable == [shapes, marks]:
                 break
@@ -670,6 +682,41 @@ class ControlFlowVisitor:
         self._walk_body(body, loop_values, shapes, marks)
         if first_iteration is not None and any(count != 0 for count in iteration_counts):
             walker.tracker.keep_first_failures(first_iteration, known_stops, known_nodes)
+
+    def _record_changed_states(
+        self, node: Node, loop_values: Sequence[LoopValue], shapes: Sequence[LaneShapes]
+    ) -> bool:
+        """Record a failure of a Scan whose first iteration changes the shape of a state.
+
+        `shapes` are the shapes before the iteration. Returns whether a checked size assignment fails. Source: ONNX
+        Runtime, whose Scan refuses such a state; its Loop does not.
+        """
+        walk = self._walk
+        failures = self._find_changed_states(node, loop_values, shapes)
+        if not any(failures):
+            return False
+        failures = walk.mask_skipped_lanes(failures)
+        self._walker.tracker.record_lane_failures(failures)
+        if not any(failures[lane] for lane in walk.judged_lanes):
+            return False
+        walk.set_outputs_unknown(node, f"{NO_SHAPE}: {node.op} {node.name or node.path} above it fails")
+        self._walker.tracker.record_failure(node, failures)
+        return True
+
+    def _find_changed_states(
+        self, node: Node, loop_values: Sequence[LoopValue], shapes: Sequence[LaneShapes]
+    ) -> LaneFailures:
+        """Return the error message of a Scan whose state has another shape after the current iteration.
+
+        There is one message for each size assignment, or None. `shapes` are the shapes before the iteration.
+        """
+        failures: list[str | None] = [None] * len(self._walk.lanes)
+        for (_, inner, result), before in zip(loop_values, shapes, strict=True):
+            for lane, (old, new) in enumerate(zip(before, self._walk.shapes_of(result), strict=True)):
+                if old is not None and new is not None and old != new and node.op == "Scan":
+                    name, sizes = truncate(self._walk.model.names[inner]), [",".join(map(str, s)) for s in (old, new)]
+                    failures[lane] = failures[lane] or f"the state {name} is {sizes[0]}, and becomes {sizes[1]}"
+        return tuple(failures)
 
     def _repair_states(self, node: Node, loop_values: Sequence[LoopValue]) -> tuple[list[LaneShapes], list[Any]]:
         """Return the initial shapes and marks of carried values, with constant states repeated for each sample.
@@ -682,7 +729,9 @@ class ControlFlowVisitor:
         shapes, marks = [self._walk.shapes_of(number) for number in first], tracker.loop_marks(first)
         choices = [*tracker.iter_repeatable_states(node, first)] if self._walker.trial_depth < MAX_TRIAL_DEPTH else []
         known = len(tracker.stops)
-        failures = self._walk_trial(node.bodies[0], loop_values, shapes, marks)[2].stops[known:] if choices else []
+        trial = self._walk_trial(node.bodies[0], loop_values, shapes, marks)[2] if choices else None
+        reasons = [stop.why for stop in trial.stops[known:] if not stop.silent] if trial else []
+        reasons += filter(None, self._find_changed_states(node, loop_values, shapes) if trial else ())
 
         def repeat_states(states: StateAxes) -> tuple[list[LaneShapes], list[Any]] | None:
             """Return the shapes and marks with repeated states, or None if an iteration fails or changes them."""
@@ -696,14 +745,14 @@ class ControlFlowVisitor:
             *stable, trial = self._walk_trial(node.bodies[0], loop_values, *repeated)
             return repeated if stable == [*repeated] and len(trial.stops) == known else None
 
-        for states in choices if any(not stop.silent for stop in failures) else ():
+        for states in choices if reasons else ():
             repaired = repeat_states(states)
             for number in list(states) if repaired and len(states) > 1 else ():
                 others = {state: axis for state, axis in states.items() if state != number}
                 if others and (fewer := repeat_states(others)):
                     states, repaired = others, fewer
             if repaired:
-                tracker.record_state_fix(node, failures[0].why, states)
+                tracker.record_state_fix(node, reasons[0], states)
                 return repaired
         return shapes, marks
 
@@ -762,7 +811,9 @@ class ControlFlowVisitor:
         for shape, turn in zip(walk.shapes_of(result), counts, strict=True):
             index = axis if shape is None or axis >= 0 else axis + len(shape) + 1
             shapes.append(None if shape is None or turn is None else (*shape[:index], turn, *shape[index:]))
-        walk.set_shape(number, tuple(shapes), walk.dtypes[result], "data decides how often a loop above runs")
+        is_unknown = walk.has_unknown_value(walk.shapes_of(result))
+        reason = walk.unknown_reasons.get(result, CHANGED_BY_LOOP) if is_unknown else REPEATED_BY_DATA
+        walk.set_shape(number, tuple(shapes), walk.dtypes[result], reason)
 
 
 def walk_model(model: Model, choice: InputChoice, tracker: BatchTracker) -> WalkState:

@@ -21,6 +21,16 @@ opset 20; x = (1,6); t = Reshape x [1,2,3]; y = AffineGrid t [1,3,4,5]
 x = (1,3,8,8); p = GlobalAveragePool x; y = Squeeze p; z = Mul y y
 x = (N,3,1); y = Squeeze x
 opset 11; x = (N,3,1); y = Squeeze x
+x = (1,5,4); s = (2,1,2); t = Transpose x perm=[1,0,2]; y h c = LSTM t floats(2,8,4) floats(2,8,2) _ _ s s \
+hidden_size=2 direction=bidirectional
+opset 20; x = (1,3,5,4); r = (1,4,2,3); t = Reshape r [4,2,3]; g = AffineGrid t [4,1,2,2] align_corners=0; y = Reshape g [1,4,-1]
+x = (1,1,4); p = (1,2,3,2); r = Reshape x [1,-1,2,2]; t = Transpose r perm=[0,2,1,3]; c = Concat p t axis=2; \
+u = Transpose c perm=[0,1,3,2]; m = MatMul t u; y = Relu m
+x = (1,5,4); t = Transpose x perm=[1,0,2]; h y = Scan zeros(1,4) t num_scan_inputs=1 \
+body={s = (...); e = (...); a = Add s e; b = Tanh a; c = Identity b; => b c}
+x = (1,3,4); a = Transpose x perm=[1,0,2]; f = Reshape a [-1,4]; r = Reshape f [3,2,2]; t = Transpose r perm=[1,0,2]; \
+y = Add t zeros(2,1,2)
+x = (1,8); k = Reshape x [2,1,2,2]; y = Conv floats(1,1,4,4) k; z = Reshape y [1,2,3,3]
 x = (N,2,4); two = Concat x x axis=0; f = Reshape two [-1,2,2,2]; g = Reshape f [-1,2,4]; y z = Split g num_outputs=2
 """
 FAIL = """
@@ -37,7 +47,7 @@ x = (1,6); a = Reshape x [1,2,3]; b = RandomNormalLike a; y = Add a b
 @pytest.mark.parametrize(("texts", "code"), [(HOLD, 0), (FAIL, 1)], ids=["hold", "fail"])
 def test_exit_code_zero_is_proved(texts, code, tmp_path, capsys):
     paths = []
-    for index, text in enumerate(texts.strip().splitlines()):
+    for index, text in enumerate(texts.replace("\\\n", "").strip().splitlines()):
         paths.append(tmp_path / f"{index}.onnx")
         onnx.save(with_shapes(model(text)), paths[-1])
     assert truth.main(paths) == 0

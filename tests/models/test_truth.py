@@ -23,7 +23,8 @@ x = (N,3,1); y = Squeeze x
 opset 11; x = (N,3,1); y = Squeeze x
 x = (1,5,4); s = (2,1,2); t = Transpose x perm=[1,0,2]; y h c = LSTM t floats(2,8,4) floats(2,8,2) _ _ s s \
 hidden_size=2 direction=bidirectional
-opset 20; x = (1,3,5,4); r = (1,4,2,3); t = Reshape r [4,2,3]; g = AffineGrid t [4,1,2,2] align_corners=0; y = Reshape g [1,4,-1]
+opset 20; x = (1,3,5,4); r = (1,4,2,3); t = Reshape r [4,2,3]; \
+g = AffineGrid t [4,1,2,2] align_corners=0; y = Reshape g [1,4,-1]
 x = (1,1,4); p = (1,2,3,2); r = Reshape x [1,-1,2,2]; t = Transpose r perm=[0,2,1,3]; c = Concat p t axis=2; \
 u = Transpose c perm=[0,1,3,2]; m = MatMul t u; y = Relu m
 x = (1,5,4); t = Transpose x perm=[1,0,2]; h y = Scan zeros(1,4) t num_scan_inputs=1 \

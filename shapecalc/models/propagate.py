@@ -721,6 +721,7 @@ class BatchTracker:
         finders = (
             repairs.find_index_fix,
             repairs.find_grid_fix,
+            repairs.find_split_fix,
             repairs.find_elements_fix,
             repairs.find_shared_index_fix,
         )
@@ -893,7 +894,8 @@ class BatchTracker:
             return None
         why = next((reason for reason in failures if reason), "it fails")
         self.stops.append(NonCoreFailure(node, why, None, fix=fixed[0]))
-        self._store_marks(node.outputs[0], fixed[2])
+        for tensor in node.outputs:
+            self._store_marks(tensor, fixed[2])
         return fixed[1]
 
     def record_failure(self, node: Node, failures: LaneFailures) -> None:

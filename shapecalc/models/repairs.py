@@ -44,6 +44,8 @@ MAX_CONSTANT_NODES = 512
 """The maximum number of tensors that are examined to compare the samples of a constant."""
 RESIZE_SIZES_INPUT = 3
 """The index of the input `sizes` of a Resize. Source: the ONNX operator Resize, since opset 11."""
+SPLIT_COUNT_SINCE = 18
+"""The first opset in which Split has the attribute `num_outputs`. Source: the ONNX operator Split, version 18."""
 RESIZE_AXES_SINCE = 18
 """The first opset in which Resize has the attribute `axes`. Source: the ONNX operator Resize, version 18."""
 
@@ -553,6 +555,29 @@ def find_elements_fix(
     fix = build_repeat_fix((1, mark.axis, mark.inner))
     output = [(*first[: mark.axis], mark.inner * lane.batch, *first[mark.axis + 1 :]) for lane in walk.lanes]
     return fix, tuple(output), mark
+
+
+def find_split_fix(
+    node: Node, constants: ConstantSamples, mark: BatchAxis
+) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
+    """Return the fix of a Split with constant sizes of equal parts, each with every sample.
+
+    `mark` is the batch mark of the data. The result is that of `find_index_fix`, for each output.
+    """
+    walk, count = constants.walk, len(node.outputs)
+    shapes = [shape or () for shape in walk.shapes_of(node.inputs[0])]
+    values = walk.elements_of(node.inputs[1]) if len(node.inputs) > 1 else None
+    declared = next(index for index, lane in enumerate(walk.lanes) if lane.batch == constants.batch)
+    if node.op != "Split" or node.domain or "/@" in node.path or () in shapes or values is None:
+        return None
+    axis, sizes = node.attributes.get("axis", 0) % len(shapes[0]), values[0].ravel().tolist()
+    part = shapes[declared][axis] // count
+    if axis != mark.axis or sizes != [part] * count or part % (constants.batch * mark.inner):
+        return None
+    if not is_same_in_all_lanes(values) or any(shape[axis] % count for shape in shapes):
+        return None
+    output = tuple([(*shape[:axis], shape[axis] // count, *shape[axis + 1 :]) for shape in shapes])
+    return NodeFix(None, None, "", "splits into equal parts", equal_parts=True), output, mark
 
 
 def find_grid_fix(

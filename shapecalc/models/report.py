@@ -245,6 +245,8 @@ def format_fix(fix: NodeFix) -> str:
     if fix.resize is not None:
         axes, sizes = map(format_shape, fix.resize)
         return f"{sizes} on axes {axes}"
+    if fix.equal_parts:
+        return fix.effect
     if fix.repeats or fix.offsets is not None:
         return f"{fix.effect} (inserts {', '.join(fix.inserts)})"
     return format_shape(fix.target) if fix.target is not None else f"insert {', '.join(fix.inserts)}"

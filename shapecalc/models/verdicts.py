@@ -155,6 +155,8 @@ class NodeFix(Record):
     """The inputs that are repeated for each sample, each as input index, axis, and size of one sample on the axis."""
     offsets: SampleOffsets | None = None
     """The multiples of the sample number that are added to an input, or None if nothing is added."""
+    equal_parts: bool = False
+    """Whether a Split gets equal parts in place of parts of constant sizes."""
     gains_axis: bool = False
     """Whether the fixed node keeps a batch axis that the original node drops at a batch size of 1."""
 

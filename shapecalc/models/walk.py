@@ -148,8 +148,8 @@ class Walker:
         walk, repeats = self.walk, self.tracker.find_repeat_fixes(node)
         if repeats is None:
             fixed = self.tracker.record_index_fix(node, failures)
-            if fixed is not None:
-                walk.set_shape(node.outputs[0], fixed, walk.dtypes[node.inputs[0]])
+            for number in node.outputs if fixed is not None else ():
+                walk.set_shape(number, fixed, walk.dtypes[node.inputs[0]])
             return fixed is not None
         fix, cause = repeats
         saved = {

@@ -39,7 +39,7 @@ from shapecalc.models.judge import JudgedModel
 from shapecalc.models.operators import LISTED_OPERATORS, RANDOM_OPERATORS
 from shapecalc.models.propagate import BatchTracker, NonCoreFailure
 from shapecalc.models.prove import UNKNOWN_AXIS, Proof, prove_model
-from shapecalc.models.repairs import RESIZE_SIZES_INPUT
+from shapecalc.models.repairs import RESIZE_SIZES_INPUT, SPLIT_COUNT_SINCE
 from shapecalc.models.report import FixResult, JudgedNode, Report, format_assumption, node_name
 from shapecalc.models.verdicts import NO_TRANSPOSE, BatchVerdict, NodeFix, SampleOffsets
 from shapecalc.models.walk import walk_model
@@ -634,6 +634,11 @@ def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: N
     """
     if fix.resize is not None:
         editor.set_resize_sizes(graph, message, fix)
+        return True
+    if fix.equal_parts:
+        del message.input[1:]
+        if node.opset >= SPLIT_COUNT_SINCE:
+            _set_attribute(message, "num_outputs", len(node.outputs))
         return True
     if fix.target is not None:
         editor.set_target(graph, message, node.opset, fix)

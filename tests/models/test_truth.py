@@ -32,6 +32,8 @@ body={s = (...); e = (...); a = Add s e; b = Tanh a; c = Identity b; => b c}
 x = (1,3,4); a = Transpose x perm=[1,0,2]; f = Reshape a [-1,4]; r = Reshape f [3,2,2]; t = Transpose r perm=[1,0,2]; \
 y = Add t zeros(2,1,2)
 x = (1,8); k = Reshape x [2,1,2,2]; y = Conv floats(1,1,4,4) k; z = Reshape y [1,2,3,3]
+x = (1,2,4); b = (1,2,4); c = Concat x b axis=0; p q = Split c [1,1] axis=0; d = Sub p q; y = Reshape d [1,8]
+opset 13; x = (2,4); c = Concat x x axis=0; p q = Split c [2,2] axis=0; d = Add p q; y = Reshape d [2,2,2]
 x = (N,2,4); two = Concat x x axis=0; f = Reshape two [-1,2,2,2]; g = Reshape f [-1,2,4]; y z = Split g num_outputs=2
 """
 FAIL = """

@@ -704,7 +704,9 @@ class BatchTracker:
                 self.stops.append(NonCoreFailure(node, shared[0].why, None, True, fix=fixed[0]))
                 self._walk.set_shape(node.outputs[0], fixed[1], self._walk.dtypes[node.outputs[0]])
                 return fixed[2]
-            causes = [*self._iter_moved_batches(node)] if shared[0].why == PAIRS_SAMPLES else []
+            # a model with a free batch that runs at every size may pair the samples on purpose
+            is_moved = shared[0].why == PAIRS_SAMPLES and self._walk.declared_batch is not None
+            causes = [*self._iter_moved_batches(node)] if is_moved else []
             self._record_moved_batches(causes)
             cause = causes[0][0].path if causes else None
             self.stops.append(NonCoreFailure(node, shared[0].why, cause, True, isinstance(shared[0], MixedSamples)))

@@ -16,7 +16,7 @@ from shapecalc.models.walk_state import WalkState, broadcast_shapes, is_same_in_
 
 REPEATABLE_INPUTS: Mapping[str, Sequence[int] | None] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (5, 6)),
-    **dict.fromkeys(("Concat", "GridSample", "MatMul", "GatherElements", "ScatterElements"), None),
+    **dict.fromkeys(("Concat", "Einsum", "GridSample", "MatMul", "GatherElements", "ScatterElements"), None),
 }
 """The inputs that must have the batch size, by operator; None means all inputs.
 
@@ -178,6 +178,11 @@ class ConstantSamples:
         first, *others = np.split(array, self.batch, axis)
         return all(np.array_equal(first, other) for other in others)
 
+    def has_equal_positions(self, number: int, axis: int) -> bool:
+        """Return whether a constant has equal elements at all positions along an axis."""
+        array = self._load_constant(number)
+        return array is not None and bool((array == array.take([0], axis)).all())
+
     def _load_constant(self, number: int) -> Any:
         """Return the elements of a constant of any size, or None if unknown."""
         known = self.walk.elements_of(number)
@@ -324,8 +329,8 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
     allowed = REPEATABLE_INPUTS.get(node.op, () if not find_operator(node).is_pointwise else None)
     marked = next(
         (
-            (mark, shapes[0])
-            for number in node.inputs
+            (position, mark, shapes[0])
+            for position, number in enumerate(node.inputs)
             if (mark := first_batch_axis(marks_of(number)) or _find_repeated_axis(walk, number))
             and (shapes := walk.shapes_of(number))[0] is not None
         ),
@@ -333,16 +338,31 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
     )
     if marked is None:
         return
-    mark, shape = marked
+    marked_index, mark, shape = marked
     for index, number in enumerate(node.inputs):
         lanes = [walk.shapes_of(number)[lane] for lane in walk.judged_lanes]
         own = lanes[0]
         if number == ABSENT or marks_of(number) or own is None or lanes.count(own) < len(lanes):
             continue
         axis = mark.axis - len(shape or ()) + len(own)
-        if axis < 0 or own[axis] != declared_batch * mark.inner or (allowed is not None and index not in allowed):
+        if node.op == "Einsum":
+            axis = _find_letter(node, marked_index, mark.axis, index)
+        if (
+            not 0 <= axis < len(own)
+            or own[axis] != declared_batch * mark.inner
+            or (allowed is not None and index not in allowed)
+        ):
             continue
         yield index, axis, mark.inner
+
+
+def _find_letter(node: Node, marked_index: int, marked_axis: int, index: int) -> int:
+    """Return the axis of an input of an Einsum with the letter of an axis of another input, or -1."""
+    equation: str = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
+    terms = equation.partition("->")[0].split(",")
+    if max(index, marked_index) >= len(terms) or "." in terms[index] + terms[marked_index]:
+        return -1
+    return terms[index].find(terms[marked_index][marked_axis : marked_axis + 1] or "?")
 
 
 def _find_repeated_axis(walk: WalkState, number: int) -> BatchAxis | None:
@@ -471,21 +491,23 @@ def find_shared_index_fix(
 
 def find_expand_fix(
     node: Node, constants: ConstantSamples, targets: Sequence[IntTuple | None]
-) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
+) -> tuple[NodeFix, LaneShapes, BatchAxis | None] | None:
     """Return the fix of an Expand of a constant with the declared batch size.
 
     `targets` contains the target for each size assignment; it grows with the batch. The result is that of
-    `find_index_fix`.
+    `find_index_fix`, or has no batch mark if all positions along the axis are equal.
     """
     walk = constants.walk
     shapes, known = walk.shapes_of(node.inputs[0]), [targets[lane] or () for lane in walk.judged_lanes]
     first, batches = shapes[0], [walk.lanes[lane].batch for lane in walk.judged_lanes]
     if node.op != "Expand" or not first or {*shapes} != {first} or () in known or "/@" in node.path:
         return None
-    if constants.marks_of(node.inputs[0]) or constants.batch == 1 or node.opset < INSERTED_SINCE:
+    if constants.marks_of(node.inputs[0]) or node.opset < INSERTED_SINCE:
         return None
     for axis, size in enumerate(first):
         place, inner = axis + len(known[0]) - len(first), size // constants.batch
+        if constants.batch == 1 and (size == 1 or not constants.has_equal_positions(node.inputs[0], axis)):
+            continue
         sizes = [target[place] if place >= 0 else 0 for target in known]
         if not inner or sizes != [batch * inner for batch in batches]:
             continue
@@ -496,7 +518,9 @@ def find_expand_fix(
             ]
             fixed = tuple([output if isinstance(output, tuple) else None for output in outputs])
             fix = build_repeat_fix((0, axis, inner))
-            return None if walk.has_unknown_value(fixed) else (fix, fixed, BatchAxis(place, inner))
+            # equal positions may belong to any sample
+            mark = BatchAxis(place, inner) if constants.batch > 1 else None
+            return None if walk.has_unknown_value(fixed) else (fix, fixed, mark)
     return None
 
 

@@ -111,7 +111,8 @@ class BatchRun:
             return BatchVerdict.SCRAMBLES if here is not None and certain else BatchVerdict.UNKNOWN
         if here is None or here[0] or not there[0] or there[1] == "whole" or not self.input or not self.output:
             return BatchVerdict.SAFE
-        if here[1] in ("minor", "middle"):  # a slower varying part of axis 0 becomes an axis of its own
+        # a slower varying part of axis 0 becomes an axis of its own; the last axis usually contains features
+        if here[1] in ("minor", "middle") and there[0] < len(self.output) - 1:
             return BatchVerdict.SAFE
         is_moved_whole = (self.input[0], here[1]) == (self.output[there[0]], there[1])
         return BatchVerdict.SAFE if is_moved_whole else BatchVerdict.SWALLOWS

@@ -206,7 +206,7 @@ def parse_profile(text: str) -> tuple[dict[str, int], dict[str, int], dict[str, 
 def _parse_range(text: str) -> tuple[int, int, int]:
     words = [word.strip() for word in text.split(":")]
     sizes = [int(word) for word in words if word.isascii() and word.isdigit() and 0 < len(word) <= MAX_DIGITS]
-    if len(sizes) != 3 or len(words) != 3 or not 0 < sizes[0] <= sizes[1] <= sizes[2]:
+    if len(sizes) != 3 or len(words) != 3 or not sizes[0] <= sizes[1] <= sizes[2] or not sizes[2]:
         shown = escape_unprintable(truncate(text))
         raise usage_error(
             f"'{shown}' is not MIN:OPT:MAX with sizes that do not decrease", "write N=1:4:8", argument="trt"

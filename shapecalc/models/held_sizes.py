@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import prod
 
+import numpy as np
+
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.text import escape_unprintable, truncate
@@ -109,7 +111,8 @@ class _HeldSizeTracker(BatchTracker):
         walk = self._walk
         if node.op == "Resize" and not node.domain and len(node.inputs) > RESIZE_SIZES_INPUT:
             values, before = walk.elements_of(node.inputs[RESIZE_SIZES_INPUT]), walk.shapes_of(node.inputs[0])
-            if values is not None and is_same_in_all_lanes(values) and None not in before:
+            known = [value for value in values or () if value is not None and np.array_equal(value, (values or ())[0])]
+            if known and len(known) == len(walk.lanes) and None not in before:
                 self._correct_resize(node, before)
         for tensor in node.outputs:
             self._add_seen_sizes(walk.shapes_of(tensor) if tensor else walk.all_unknown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import combinations
@@ -17,6 +18,12 @@ from shapecalc.models.free_dims import NO_BATCH, BatchOptions
 from shapecalc.models.judge import judge_model
 from shapecalc.models.static import iter_value_infos
 from shapecalc.models.write import check_output_path, serialize_model
+
+
+EXPRESSION = re.compile(r"[-+*/(]")
+"""A part of a dim name that is an expression, such as `2*H`."""
+NAME = re.compile(r"(?<![\w.])[^\W\d]\w*(?![\w.(])")
+"""A name in an expression, without the names of functions."""
 
 
 class DimRename(NamedTuple):
@@ -91,7 +98,7 @@ def write_renamed_model(model: Model, renames: Sequence[DimRename], output_path:
 
 
 def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[str, tuple[str, str]]:
-    """Rename free dims in a ModelProto, wherever their old names are declared.
+    """Rename free dims in a ModelProto, wherever their old names are declared, also in expressions.
 
     `proto` is the ModelProto of `model`, or a fixed copy of it. Returns the names as in `RenamedModel.renamed`. Raises
     `ShapeError` (usage) for an input or an axis that does not exist, for a dim with a fixed size, for a dim with two
@@ -118,6 +125,8 @@ def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[
     for message in messages:
         if message.dim_param in new_names:
             message.dim_param = new_names[message.dim_param]
+        elif EXPRESSION.search(message.dim_param):
+            message.dim_param = NAME.sub(lambda match: new_names.get(match[0], match[0]), message.dim_param)
     for message, name in unnamed:
         message.dim_param = name
     return result

@@ -60,7 +60,15 @@ def test_trt_prints_the_shapes_of_a_profile(save, shapecalc):
     assert json.loads(shapecalc("model", path, "--trt", "N=1:1:1,H=1:1:1,W=2:2:2", "--json").out)["fails"] == [
         "H*W == 400"
     ]
-    for wrong in ("N=1:4:8", "N=4:1:8,H=20:20:20,W=20:20:20", "N=1:4,H=1:1:1,W=1:1:1", "K=1:1:1"):
+    empty = shapecalc("model", path, "--trt", "N=0:4:8,H=20:20:20,W=20:20:20")
+    assert (empty.code, empty.out.split()[0]) == (0, "--minShapes=x:0x6x20x20")
+    for wrong in (
+        "N=1:4:8",
+        "N=0:0:0,H=20:20:20,W=20:20:20",
+        "N=4:1:8,H=20:20:20,W=20:20:20",
+        "N=1:4,H=1:1:1,W=1:1:1",
+        "K=1:1:1",
+    ):
         assert shapecalc("model", path, "--trt", wrong).code == 2
 
 
@@ -165,6 +173,15 @@ def test_rename_changes_every_dim_of_the_name(save, shapecalc, tmp_path):
     assert [dims_of(value) for value in written.output] == [("batch", "height")]
     result = shapecalc("model", path, "--rename", "x:0=b", "-o", out, "--force", "--json")
     assert json.loads(result.out)["renamed"] == {"x:0": ["N", "b"]}
+
+
+def test_rename_changes_names_in_expressions(save, shapecalc, tmp_path):
+    path, out = save("x = (N,3); y = Relu x"), str(tmp_path / "named.onnx")
+    proto = onnx.load(path)
+    proto.graph.output[0].type.tensor_type.shape.dim[0].dim_param = "2*N + floor(N.x)"
+    onnx.save(proto, path)
+    assert shapecalc("model", path, "--rename", "x:0=batch", "-o", out).code == 0
+    assert dims_of(onnx.load(out).graph.output[0]) == ("2*batch + floor(N.x)", 3)
 
 
 @pytest.mark.parametrize(

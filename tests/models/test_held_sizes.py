@@ -74,6 +74,7 @@ OTHERS = """
 x = (1,4,8,12); y = Add x ones(8,12) => y: 8 was H; y: 12 was W
 x = (1,4,8,12); y = MatMul x ones(12,5) => y: 12 was W
 x = (1,4,8,12); y = Resize x _ _ [1,4,16,24] => y: 16 may be 2*H; y: 24 may be 2*W
+x = (1,4,8,12); s = Shape x end=2; t = Concat s [16,24] axis=0; y = Resize x _ _ t => y: 16 may be 2*H; y: 24 may be 2*W
 """
 OTHER_ROWS = [line.rpartition("=>")[::2] for line in OTHERS.strip().splitlines()]
 

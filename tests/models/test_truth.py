@@ -32,7 +32,8 @@ body={s = (...); e = (...); a = Add s e; b = Tanh a; c = Identity b; => b c}
 x = (1,3,4); a = Transpose x perm=[1,0,2]; f = Reshape a [-1,4]; r = Reshape f [3,2,2]; t = Transpose r perm=[1,0,2]; \
 y = Add t zeros(2,1,2)
 x = (1,3,4); a = Transpose x perm=[1,0,2]; f = Reshape a [3,4]; r = Reshape f [3,1,-1]; y = LogSoftmax r axis=2
-x = (1,6,4); r = Reshape x [-1,1,4]; s = Shape r end=1; t = Concat s [1] [4] axis=0; e = Expand zeros(6,1,4) t; y = Add r e
+x = (1,6,4); r = Reshape x [-1,1,4]; s = Shape r end=1; t = Concat s [1] [4] axis=0; \
+e = Expand zeros(6,1,4) t; y = Add r e
 x = (4,3); r = Reshape x [4,3]; e = Einsum r ones(4,3) equation=bc,bc->bc; y = Reshape e [4,3,1]
 x = (1,8); k = Reshape x [2,1,2,2]; y = Conv floats(1,1,4,4) k; z = Reshape y [1,2,3,3]
 x = (1,2,4); b = (1,2,4); c = Concat x b axis=0; p q = Split c [1,1] axis=0; d = Sub p q; y = Reshape d [1,8]

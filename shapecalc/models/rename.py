@@ -19,7 +19,6 @@ from shapecalc.models.judge import judge_model
 from shapecalc.models.static import iter_value_infos
 from shapecalc.models.write import check_output_path, serialize_model
 
-
 EXPRESSION = re.compile(r"[-+*/(]")
 """A part of a dim name that is an expression, such as `2*H`."""
 NAME = re.compile(r"(?<![\w.])[^\W\d]\w*(?![\w.(])")

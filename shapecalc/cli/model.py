@@ -53,7 +53,11 @@ DISPLAY_OPTIONS = (
     Option("lint", "Print one line for each failing node, the worst first; exit 1 if there are any.", OptionKind.FLAG),
     Option("github", "Print the lines of --lint as GitHub Actions annotations.", OptionKind.FLAG),
     Option("diff", "Print how names, shapes and operators differ from those of this model.", metavar="FILE"),
-    Option("free", "Print the constants in nodes that equal sizes of these free dims: H,W.", metavar="NAMES"),
+    Option(
+        "free",
+        "Print the constants in nodes that equal sizes of these free dims: H,W; with --fix, replace them.",
+        metavar="NAMES",
+    ),
     Option("trt", "Print the shape options of trtexec for sizes min:opt:max.", metavar="NAME=MIN:OPT:MAX,..."),
     Option("strict", "Count a node that cannot be checked as failing.", OptionKind.FLAG),
     Option(
@@ -97,8 +101,8 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
         targets = parse_targets(arguments["fix_as"] or ())
         prove = not arguments["no_prove"]
         if arguments["fix"]:
-            renames, static = arguments["rename"] or (), arguments["static"]
-            return _run_fix(file, options, output_options, targets, renames, static, prove=prove)
+            names = arguments["rename"] or (), arguments["static"], arguments["free"]
+            return _run_fix(file, options, output_options, targets, *names, prove=prove)
         if arguments["static"]:
             return _run_static(file, output_options, arguments["static"], prove=prove)
         if arguments["rename"]:
@@ -141,7 +145,7 @@ def _check_option_conflicts(arguments: Mapping[str, Any], output_options: Output
     alone = {name: (name,) for name in ("--dialect", "--diff", "--trt")} | {"--free": ("--free", "--lint")}
     if not arguments["fix"]:
         alone |= {"--static": ("--static",), "--rename": ("--rename",)}
-    for chosen, others in {"--fix": ("--rename", "--static"), **alone, "--all": ("--all", "--op")}.items():
+    for chosen, others in {"--fix": ("--rename", "--static", "--free"), **alone, "--all": ("--all", "--op")}.items():
         for name in [
             name for name, is_set in showing.items() if is_set and arguments[chosen[2:]] and name not in others
         ]:
@@ -219,15 +223,12 @@ def _print_hardcoded_sizes(
     Such a constant equals the size of a free dim. `text` contains the names of the dims. With `lint` or `-q`, return 1
     if there are such constants, and with `--strict` also if a node cannot be checked.
     """
-    from shapecalc.cli.model_report import hardcoded_size_json, hardcoded_size_lines
+    from shapecalc.cli.model_report import hardcoded_size_json, hardcoded_size_lines, parse_names
     from shapecalc.models.file import read_model
     from shapecalc.models.held_sizes import find_held_sizes
     from shapecalc.models.judge import judge_model
 
-    names = [*dict.fromkeys(name.strip() for name in text.split(",") if name.strip())]
-    if not names:
-        raise usage_error("--free needs a name", "write --free H,W", argument="free")
-    found = find_held_sizes(judge_model(read_model(file), sizes), names)
+    found = find_held_sizes(judge_model(read_model(file), sizes), parse_names(text))
     if print_json_if_requested(output_options, lambda: {"model": file, **hardcoded_size_json(found)}):
         _print_lines(hardcoded_size_lines(found))
     fails = bool(found.held) or (output_options.strict and found.unchecked_count > 0)
@@ -306,28 +307,42 @@ def _run_fix(
     targets: Mapping[str, tuple[int, ...]],
     renames: Sequence[str],
     static_text: str | None,
+    free_text: str | None,
     *,
     prove: bool,
 ) -> int:
     """Write the fixed model, print the changes and return the exit code.
 
-    `targets` contains the targets of `--fix-as`, by node name, `renames` the values of `--rename`, and `static_text`
-    the value of `--static`. With `prove`, the fixed model is executed to verify that it is equivalent to the original
-    model.
+    `targets` contains the targets of `--fix-as`, by node name, `renames` the values of `--rename`, `static_text` the
+    value of `--static`, and `free_text` that of `--free`. With `prove`, the fixed model is executed to verify that it
+    is equivalent to the original model.
     """
-    from shapecalc.cli.model_report import fix_report_lines, report_json, static_json, write_fixed_model
+    from shapecalc.cli.model_report import fix_report_lines, freed_json, report_json, static_json, write_fixed_model
+    from shapecalc.models.static import StaticModel
 
-    report, static = write_fixed_model(
-        file, sizes, str(output_options.out), targets, renames, static_text, force=output_options.force, prove=prove
+    report, written = write_fixed_model(
+        file,
+        sizes,
+        str(output_options.out),
+        targets,
+        renames,
+        static_text,
+        free_text,
+        force=output_options.force,
+        prove=prove,
     )
     fixed = report.fix_result
     assert fixed is not None
-    extra = {"static": static and static_json(static)} if static_text else {}
+    extra: dict[str, object] = {}
+    if static_text or free_text:
+        result = static_json(written) if isinstance(written, StaticModel) else written and freed_json(written)
+        extra = {"static" if static_text else "freed": result}
     if print_json_if_requested(output_options, lambda: report_json(report, report.nodes) | extra):
-        _print_lines(fix_report_lines(report, fixed, static))
-    proofs = [fixed.proved, *([static.proved] if static else [])]
+        _print_lines(fix_report_lines(report, fixed, written))
+    proofs = [fixed.proved, *([written.proved] if written else [])]
     is_proved = all(proofs) if prove else False not in proofs
-    return ExitCode.OK if is_proved and not (fixed.left or fixed.stops) else ExitCode.FAILED
+    left = [*fixed.left, *fixed.stops, *getattr(written, "left", ()), *getattr(written, "assumed", ())]
+    return ExitCode.OK if is_proved and not left else ExitCode.FAILED
 
 
 def _run_static(file: str, output_options: OutputOptions, text: str, *, prove: bool) -> int:

@@ -44,7 +44,8 @@ from shapecalc.render.code import find_generator
 
 if TYPE_CHECKING:
     from shapecalc.diagnosis.reading import ParsedMessage  # its table of messages is slow to import
-    from shapecalc.models.held_sizes import HeldSizes
+    from shapecalc.models.free_sizes import FreedModel
+    from shapecalc.models.held_sizes import HeldNumber, HeldSizes
     from shapecalc.models.rename import RenamedModel
     from shapecalc.models.static import StaticModel
 
@@ -214,20 +215,50 @@ def _parse_range(text: str) -> tuple[int, int, int]:
     return sizes[0], sizes[1], sizes[2]
 
 
+def parse_names(text: str) -> list[str]:
+    """Parse the value of `--free`.
+
+    Raises `ShapeError` (usage) if it contains no name.
+    """
+    names = [*dict.fromkeys(name.strip() for name in text.split(",") if name.strip())]
+    if not names:
+        raise usage_error("--free needs a name", "write --free H,W", argument="free")
+    return names
+
+
+def _held_number_line(held: HeldNumber) -> str:
+    """Format a constant that should change with free dims."""
+    name = f"{reports.node_name(held.node)}: {held.node.op}"
+    if held.number is None:
+        return f"{name} fails: {held.holder}"
+    if not held.expression:
+        return f"{name} holds {held.number} ({held.holder})"
+    verb = "was" if held.is_certain else "may be"
+    return f"{name} holds {held.number} ({held.holder}), which {verb} {held.expression}"
+
+
+def freed_lines(result: FreedModel) -> list[str]:
+    """Format the result of `--fix --free`: the replaced numbers, the others, the proof and the written file."""
+    lines = [f"freed   {_held_number_line(held)}" for held in result.mended]
+    lines += [f"left    {_held_number_line(held)}" for held in result.left]
+    proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}
+    written = f" Wrote {result.path}" if result.path else ""
+    return [escape_line(line) for line in [*lines, f"{proof[result.proved]}: {result.why}.{written}"]]
+
+
+def freed_json(result: FreedModel) -> JsonObject:
+    """Return the JSON object of the result of `--fix --free`."""
+    numbers = {
+        name: [{**_json_fields(held.node, "path", "name", "op"), "number": held.number} for held in group]
+        for name, group in (("mended", result.mended), ("left", result.left), ("assumed", result.assumed))
+    }
+    proofs = [_json_fields(check, "size", "what", "ok") for check in result.proofs]
+    return {**_json_fields(result, "path", "proved", "why"), "sizes": {**result.sizes}, **numbers, "proofs": proofs}
+
+
 def hardcoded_size_lines(found: HeldSizes) -> list[str]:
     """Format the constants that should change with free dims, and a summary."""
-    lines = []
-    for held in found.held:
-        name = f"{reports.node_name(held.node)}: {held.node.op}"
-        if held.number is None:
-            lines.append(f"{name} fails: {held.holder}")
-        elif not held.expression:
-            lines.append(f"{name} holds {held.number} ({held.holder})")
-        else:
-            lines.append(
-                f"{name} holds {held.number} ({held.holder}), which {'was' if held.is_certain else 'may be'} "
-                f"{held.expression}"
-            )
+    lines = [*map(_held_number_line, found.held)]
     nodes = len({held.node.path for held in found.held})
     names = " or ".join(map(truncate, found.sizes))
     count = format_count(nodes, "node holds", "nodes hold") if nodes else "no node holds"
@@ -309,11 +340,12 @@ def write_fixed_model(
     targets: Mapping[str, tuple[int, ...]],
     rename_texts: Sequence[str],
     static_text: str | None = None,
+    free_text: str | None = None,
     *,
     force: bool,
     prove: bool,
-) -> tuple[reports.Report, StaticModel | None]:
-    """Write the fixed model, and return the report of the changes and the result of `--static`.
+) -> tuple[reports.Report, StaticModel | FreedModel | None]:
+    """Write the fixed model, and return the report of the changes and the result of `--static` or `--free`.
 
     `targets` contains targets from the user, by node name; every other failing node gets its best fix. `rename_texts`
     are the values of `--rename`, and `static_text` is the value of `--static`. With `prove`, the fixed model is
@@ -330,6 +362,7 @@ def write_fixed_model(
             name = escape_unprintable(reports.node_name(node_report.node))
             raise usage_error(f"{name} does not offend, so it stays as it is", argument="fix_as")
         chosen[node_report.node.path] = NodeFix(target, None, "")
+    from shapecalc.models.free_sizes import write_freed_model
     from shapecalc.models.rename import parse_renames, rename_dims
     from shapecalc.models.static import write_static_fixed_model
     from shapecalc.models.write import write_fixed_model
@@ -337,6 +370,8 @@ def write_fixed_model(
     renames, path = parse_renames(rename_texts), Path(output_path)
     edit = (lambda proto: rename_dims(proto, renames, model.walk.model)) if renames else None
     with _convert_output_errors(output_path):
+        if free_text is not None:
+            return write_freed_model(model, report, parse_names(free_text), path, chosen, force=force, prove=prove)
         if static_sizes:
             return write_static_fixed_model(model, report, static_sizes, path, chosen, edit, force=force, prove=prove)
         return write_fixed_model(model, report, path, chosen, edit, force=force, prove=prove), None
@@ -754,11 +789,11 @@ def _command_rows(report: reports.Report, node_report: reports.JudgedNode) -> It
 
 
 def fix_report_lines(
-    report: reports.Report, fix_result: reports.FixResult, static: StaticModel | None = None
+    report: reports.Report, fix_result: reports.FixResult, written: StaticModel | FreedModel | None = None
 ) -> list[str]:
     """Format the result of `--fix`: the changes, the unfixed nodes and the proof.
 
-    `static` is the result of `--static`, which has a proof of its own.
+    `written` is the result of `--static` or `--free`, which has a proof of its own.
     """
     changes = [
         (f"input {input.name}", _dims_text(input.declared), _dims_text(input.taken)) for input in fix_result.freed
@@ -780,10 +815,13 @@ def fix_report_lines(
     lines += [f"stays   {_fixed_batch_input_text(input, report)}" for input in report.stays]
     gaining = [reports.node_name(item.node) for item, fix in fix_result.mended if fix.gains_axis]
     gains = [f"gains   {name}  keeps the batch axis at {report.batch} = 1: the output gains it" for name in gaining]
-    proofs = [_proof_line(fix_result if static is None else replace(fix_result, path=None))]
-    if static is not None and (static.proved, static.why) == (fix_result.proved, fix_result.why):
-        proofs = []  # the line of the static model says the same
-    return [*[escape_line(line) for line in [*gains, *lines, *proofs]], *([static_line(static)] if static else [])]
+    proofs = [_proof_line(fix_result if written is None else replace(fix_result, path=None))]
+    if written is not None and (written.proved, written.why) == (fix_result.proved, fix_result.why):
+        proofs = []  # the line of the written model says the same
+    from shapecalc.models.static import StaticModel
+
+    more = [static_line(written)] if isinstance(written, StaticModel) else freed_lines(written) if written else []
+    return [*[escape_line(line) for line in [*gains, *lines, *proofs]], *more]
 
 
 def _proof_line(fix_result: reports.FixResult) -> str:

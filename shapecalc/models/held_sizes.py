@@ -34,6 +34,8 @@ SEARCHED_OPERATORS = ("Concat", "MatMul", "Gemm", "GatherElements")
 """The operators, besides elementwise ones, whose constant inputs are searched for sizes."""
 OFFSETS = (0, 1, 2, -1, -2, 3, 4)
 """The constants that an expression may add to a product. For example, image models add the number of class tokens."""
+TARGET_INPUT = 1
+"""The index of the target among the inputs of a Reshape or an Expand."""
 DimSizes = tuple[int, ...]
 """The size of a dim for each size assignment."""
 
@@ -52,6 +54,12 @@ class HeldNumber(Record):
     """Whether the input shapes determine the expression."""
     axis: int | None = None
     """The index of the number in the target, or the axis of the tensor that has this size."""
+    place: tuple[int, int] | None = None
+    """The node input that contains the number, and the index in it, or None if the input is not a list of sizes."""
+    is_restored: bool = False
+    """Whether the number belongs to the shape of an earlier tensor, to which a Reshape goes back."""
+    is_inferable: bool = False
+    """Whether a -1 in the target can infer the number."""
 
 
 class HeldSizes(Record):
@@ -180,7 +188,7 @@ class _HeldSizeTracker(BatchTracker):
         target = targets[0]
         if output is None or target is None or len(inputs) < len(visit.input) or len(target) != len(output):
             return visit.outputs
-        lanes = [[*output] for _ in inputs]
+        lanes, numbers = [[*output] for _ in inputs], list[HeldNumber]()
         for before, after in _pair_axes(inputs[0], output):
             sizes = tuple([prod([shape[axis] for axis in before]) for shape in inputs])
             dims = [tuple([shape[axis] for shape in inputs]) for axis in before]
@@ -200,13 +208,17 @@ class _HeldSizeTracker(BatchTracker):
                     lane[axis] = corrected
                 if target[axis] > 0 and len({*by_lane}) > 1:
                     holder = f"target {','.join(map(str, target))}"
-                    self.held.append(HeldNumber(visit.node, size, holder, text, len(entries) == 1, axis))
+                    numbers.append(
+                        HeldNumber(visit.node, size, holder, text, len(entries) == 1, axis, (TARGET_INPUT, axis))
+                    )
             if chosen is None and any(visit.problems):
                 message = next(problem.message for problem in visit.problems if problem)
-                self.held.append(HeldNumber(visit.node, None, message))
+                self.held += [*numbers, HeldNumber(visit.node, None, message)]
                 return visit.outputs
             if chosen is None:
+                self.held += numbers
                 return visit.outputs
+        self.held += [replace(held, is_inferable=len(numbers) == 1 and -1 not in target) for held in numbers]
         return tuple(map(tuple, lanes))
 
     def _restore_seen_shape(self, visit: NodeVisit) -> LaneShapes | None:
@@ -225,7 +237,9 @@ class _HeldSizeTracker(BatchTracker):
         for axis, sizes in enumerate(zip(*seen[0], strict=True)):
             if target[axis] > 0 and len({*sizes}) > 1:
                 holder, text = f"target {','.join(map(str, target))}", self._format_sizes(sizes)
-                self.held.append(HeldNumber(visit.node, output[axis], holder, text, False, axis))
+                self.held.append(
+                    HeldNumber(visit.node, output[axis], holder, text, False, axis, (TARGET_INPUT, axis), True)
+                )
         return seen[0]
 
     def _split_sizes(
@@ -270,7 +284,13 @@ class _HeldSizeTracker(BatchTracker):
                 holder = f"target {','.join(map(str, target))}"
                 self.held.append(
                     HeldNumber(
-                        visit.node, number, holder, self._format_sizes(sizes), True, axis + len(target) - len(inputs[0])
+                        visit.node,
+                        number,
+                        holder,
+                        self._format_sizes(sizes),
+                        True,
+                        axis + len(target) - len(inputs[0]),
+                        (TARGET_INPUT, axis + len(target) - len(inputs[0])),
                     )
                 )
             elif axis >= 0 and sizes and sizes[0] == 1:
@@ -290,7 +310,9 @@ class _HeldSizeTracker(BatchTracker):
         for axis, (number, size) in enumerate(zip(after[0], shapes[0], strict=True)):
             scaled = tuple([number * shape[axis] // size for shape in shapes])
             if len({*scaled}) > 1:
-                self.held.append(HeldNumber(node, number, "sizes", self._format_sizes(scaled), False, axis))
+                axes = [index % len(shapes[0]) for index in node.attributes.get("axes", range(len(shapes[0])))]
+                place = (RESIZE_SIZES_INPUT, axes.index(axis)) if axis in axes else None
+                self.held.append(HeldNumber(node, number, "sizes", self._format_sizes(scaled), False, axis, place))
                 for lane, corrected in zip(lanes, scaled, strict=True):
                     lane[axis] = corrected
         walk.set_shape(node.outputs[0], tuple(map(tuple, lanes)), walk.dtypes[node.outputs[0]])

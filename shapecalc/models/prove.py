@@ -62,7 +62,7 @@ class ProofCheck:
     size: int | None
     """The batch size of the comparison, or None for ONNX's checker, which runs nothing."""
     what: str
-    """The comparison: "bit for bit", "sample by sample" or "checker"."""
+    """The comparison: "bit for bit", "sample by sample", "checker", or "runs at H = 64" without a comparison."""
     ok: bool
 
 
@@ -156,6 +156,24 @@ class ModelComparison:
             self._compare_samples(batch, alone[:batch])
             self.checks.append(ProofCheck(batch, SAMPLE_BY_SAMPLE, ok=True))
 
+    def run_at_other_sizes(self) -> None:
+        """Run the fixed model at the other sizes of its free dims, and record each run in `checks`.
+
+        Raises `ProofFailed` if ONNX Runtime fails.
+        """
+        generator = np.random.default_rng(SEED)
+        for other in self.task.get("runs", ()):
+            self.task = {**self.task, "inputs": other["inputs"]}
+            self.batches, self.samples = [], self._draw_inputs(generator)
+            what = f"runs at {other['at']}"
+            try:
+                self.fixed_session.run(self.output_names, self.samples)
+            except MemoryError:
+                raise ProofImpossible("it is too large") from None
+            except Exception as error:  # the exceptions of ONNX Runtime have no common base class
+                self._fail_comparison(self.declared_batch, what, f"at {other['at']}: {_error_reason(error)}")
+            self.checks.append(ProofCheck(self.declared_batch, what, ok=True))
+
     def _insert_batch_axes(self, outputs: list[np.ndarray]) -> list[np.ndarray]:
         """Insert the batch axes of size 1 that the original model drops but a fix keeps."""
         if not self.task["gains_axis"]:
@@ -177,6 +195,7 @@ class ModelComparison:
         texts = [f"batch {check.size} {BIT_FOR_BIT}" for check in passed if check.what == BIT_FOR_BIT]
         others = sorted([check.size or 0 for check in passed if check.what == SAMPLE_BY_SAMPLE])
         texts += [f"{_format_batches(others)} {SAMPLE_BY_SAMPLE}"] if others else []
+        texts += [check.what for check in passed if check.what.startswith("runs at ")]
         checker = ["checker passes"] if any(check.what == CHECKER for check in passed) else []
         checker += ["the checker refuses it, as it refuses the model that was read"] if self._refusal else []
         return "; ".join([", ".join(texts), *checker] if texts else checker)
@@ -315,6 +334,8 @@ def prove_model(model: Path, task: dict[str, Any] | str, fixed_model: IO[bytes])
     - `unfixed`: the reason why the fixed model may not be correct at every batch size, or an empty string;
     - `gains_axis`: whether a fix keeps a batch axis that the original model drops at a batch size of 1;
     - `is_doubtful`: whether a node of the fixed model is known to fail or to mix the samples at some batch size.
+
+    The optional key "runs" contains other sizes at which the fixed model must run, each with a text and input shapes.
     """
     if fixed_model.seek(0, os.SEEK_END) > MAX_MODEL_BYTES or model.stat().st_size > MAX_MODEL_BYTES:
         return Proof(None, "it is too large")
@@ -466,6 +487,7 @@ def run_task(task: Mapping[str, Any], fixed_model: bytes) -> Proof:
     try:
         comparison.load_models(fixed_model)
         comparison.compare_outputs()
+        comparison.run_at_other_sizes()
         proved, why = (None, unfixed) if task["is_doubtful"] else (True, "")
     except ImportError as error:
         return Proof(None, f"{error.name} is not installed", missing_module=error.name or "onnxruntime")

@@ -45,7 +45,7 @@ MAX_CONSTANT_NODES = 512
 RESIZE_SIZES_INPUT = 3
 """The index of the input `sizes` of a Resize. Source: the ONNX operator Resize, since opset 11."""
 SPLIT_COUNT_SINCE = 18
-"""The first opset in which Split has the attribute `num_outputs`. Source: the ONNX operator Split, version 18."""
+"""The first opset in which Split has the number of parts as an attribute. Source: the ONNX operator Split."""
 RESIZE_AXES_SINCE = 18
 """The first opset in which Resize has the attribute `axes`. Source: the ONNX operator Resize, version 18."""
 

@@ -111,7 +111,7 @@ def write_static_fixed_model(
     check_output_path(walk.model, output_path)
     if output_path.exists() and not force:
         raise FileExistsError(output_path)
-    with _intermediate_path(output_path) as path:
+    with intermediate_path(output_path) as path:
         report = write_fixed_model(judged_model, report, path, chosen_fixes, edit, force=True, prove=prove)
         fixed = report.fix_result
         assert fixed is not None
@@ -122,7 +122,7 @@ def write_static_fixed_model(
 
 
 @contextmanager
-def _intermediate_path(output_path: Path) -> Iterator[Path]:
+def intermediate_path(output_path: Path) -> Iterator[Path]:
     """Yield the path of a temporary model in the folder of the output file.
 
     The external data of the model is in this folder.

@@ -12,7 +12,7 @@ import mmap
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from itertools import chain, count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +154,64 @@ class ModelEditor:
         _set_attribute(concat, "axis", 0)
         self._insert_before(graph, node, [*reading, *before, *after, concat])
         node.input[1] = concat.output[0]
+
+    def replace_entries(
+        self,
+        graph: Any,
+        node: Any,
+        input_index: int,
+        length: int,
+        entries: Mapping[int, int | tuple[list[tuple[Any, int]], int]],
+    ) -> None:
+        """Replace entries of an integer vector that a node reads.
+
+        The vector is the input `input_index`, and has `length` entries. A new entry is a number, or a list of factors
+        and a number to add. A factor is a number, or the name of a tensor and an axis, with a number that divides it.
+        """
+        old, new, parts = node.input[input_index], list[Any](), list[str]()
+        for is_new, run in groupby(range(length), lambda index: index in entries):
+            if is_new:
+                for index in run:
+                    entry = entries[index]
+                    made = (
+                        [self._build_constant([entry], f"{old}_entry")]
+                        if isinstance(entry, int)
+                        else self._build_product(*entry, f"{old}_size")
+                    )
+                    new += made
+                    parts.append(made[-1].output[0])
+            else:
+                new += self._build_gather_nodes(old, [*run])
+                parts.append(new[-1].output[0])
+        concat = self._build_node("Concat", parts, f"{old}_mended")
+        _set_attribute(concat, "axis", 0)
+        self._insert_before(graph, node, [*new, concat])
+        node.input[input_index] = concat.output[0]
+
+    def _build_product(self, factors: Sequence[tuple[Any, int]], more: int, name: str) -> list[Any]:
+        """Build nodes that compute a product of quotients plus a number.
+
+        The arguments are those of an entry in `replace_entries`. The output of the last node is a vector.
+        """
+        nodes: list[Any] = []
+        product = ""
+        for factor, divisor in factors:
+            size = (
+                [self._build_constant([factor], name)]
+                if isinstance(factor, int)
+                else self._build_batch_size_nodes(factor, name)
+            )
+            nodes += size
+            if divisor != 1:
+                by = self._build_constant([divisor], f"{name}_by")
+                nodes += [by, self._build_node("Div", [nodes[-1].output[0], by.output[0]], f"{name}_part")]
+            if product:
+                nodes.append(self._build_node("Mul", [product, nodes[-1].output[0]], f"{name}_product"))
+            product = nodes[-1].output[0]
+        if more:
+            rest = self._build_constant([more], f"{name}_rest")
+            nodes += [rest, self._build_node("Add", [product, rest.output[0]], f"{name}_sum")]
+        return nodes
 
     def repeat_inputs(
         self, graph: Any, node: Any, fix: NodeFix, shapes: Sequence[IntTuple | None], source: tuple[str, int]

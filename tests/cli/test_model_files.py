@@ -160,6 +160,47 @@ def test_static_of_a_fixed_model_over_the_model_itself(save, shapecalc):
     assert shapecalc("model", path, "--fix", "--static", "N=8,H=3", "--force", "-o", path).code == 4
 
 
+FREED = """
+x = (1,3,16,24); y = Reshape x [1,3,384] => 0 mended
+x = (1,4,8,12); p = MaxPool x kernel_shape=[4,4] strides=[4,4]; y = Reshape p [1,4,6] => 0 mended
+x = (1,3,16,24); r = Reshape x [3,16,24]; y = Relu r => 0 mended mended
+x = (1,1,8,12); y = Expand x [1,3,8,12] => 0 mended mended
+x = (1,4,8,12); r = Reshape x [0,4,96]; y = Reshape r [0,4,8,12] => 0 mended mended mended
+x = (1,4,8,12); y = Resize x _ _ [1,4,16,24] => 1 mended mended assumed assumed
+x = (1,4,8,12); y = Reshape x [1,4,2,4,12] => 1 mended mended assumed
+x = (1,4,8,12); y = Add x ones(8,12) => 1 left left
+x = (1,4,8,8); r = Reshape x [1,4,64]; t = Transpose r perm=[0,2,1]; m = MatMul t ones(4,5); y = Reshape m [1,8,8,5] \
+=> 1 mended left left
+"""
+FREED_ROWS = [line.rpartition(" => ")[::2] for line in FREED.replace("\\\n", "").strip().splitlines()]
+
+
+@pytest.mark.parametrize(("text", "expected"), FREED_ROWS, ids=[row[0].partition(";")[2] for row in FREED_ROWS])
+def test_fix_and_free_replaces_sizes(text, expected, save, shapecalc, tmp_path):
+    channels, (code, *kinds) = text.split(",")[1], expected.split()
+    path, out = save(text), tmp_path / "free.onnx"
+    words = ("model", path, "--set", f"x=N,{channels},H,W", "--fix", "--free", "H,W", "-o", str(out))
+    result = shapecalc(*words, "--json")
+    assert result.code == int(code), result.err
+    freed = json.loads(result.out)["freed"]
+    assert [kind for kind in ("mended", "left", "assumed") for _ in freed[kind]] == sorted(
+        kinds, key=["mended", "left", "assumed"].index
+    )
+    if freed["proved"]:
+        height, width = dims_of(onnx.load(path).graph.input[0])[2:]
+        shape = (2, int(channels), height * 3, width * 2)
+        assert run(onnx.load(out), {"x": np.random.default_rng(1).normal(size=shape).astype("f")})[0].size
+    lines = shapecalc(*words, "--force").out.splitlines()
+    assert sum(line.startswith("freed ") for line in lines) == kinds.count("mended")
+
+
+def test_fix_and_free_refuses_other_options(save, shapecalc, tmp_path):
+    words = ("model", save("x = (1,3,16,24); y = Reshape x [1,3,384]"), "--fix", "-o", str(tmp_path / "o.onnx"))
+    assert shapecalc(*words, "--free", "H").code == 2
+    assert shapecalc(*words, "--set", "x=N,3,H,W", "--free", "H,W", "--static", "N=2").code == 2
+    assert not (tmp_path / "o.onnx").exists()
+
+
 NAMED = "x = (N,3); y = (M,3); z = (N,H); a = Relu x; b = Relu y; c = Relu z"
 
 
@@ -265,7 +306,7 @@ def test_failing_node_names_the_line_of_code(shapecalc, tmp_path, monkeypatch):
         (["--free", "W", "--json"], 0, '"expression": "16*W"'),
         (["--free", "Q"], 2, "no free dim is called Q (it has H, W;"),
         (["--free", "N"], 2, "N is the batch"),
-        (["--free", "W", "--fix", "-o", "fixed.onnx"], 2, "--fix cannot be combined with --free"),
+        (["--free", "W", "--all"], 2, "--free cannot be combined with --all"),
     ],
 )
 def test_free_prints_the_numbers_that_are_sizes(options, code, text, save, shapecalc):

@@ -84,7 +84,7 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
             from shapecalc.cli.info import question_error
 
             raise question_error(words)
-        resolved = commands.resolve_aliases(words, translates=False)
+        resolved = commands.resolve_aliases(words, translates_functions=False)
         is_silent = _has_quiet_option(words) or not {"-h", *HELP.spellings()}.isdisjoint(words)
         if words[:1] and words[0] in commands.OP_ALIASES and not is_silent:
             from shapecalc.reading.readings import format_command_message
@@ -236,7 +236,7 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
             raise usage_error("standard input is no text", "name the file: shapecalc FILE")
         values[0] = text.strip("\ufeff \r\n")
     held = readings.UserInput(tuple(words), tuple(values), is_error_message)
-    line = commands.resolve_aliases(detect_command_line(held, options), translates=False)
+    line = commands.resolve_aliases(detect_command_line(held, options), translates_functions=False)
     quiet = _has_quiet_option(options)
     if not quiet:
         print_stderr(readings.format_command_message(line))

@@ -92,10 +92,10 @@ def _unknown_command_error(words: Sequence[str]) -> ShapeError:
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.core.text import escape_unprintable, suggest_name, truncate
-    from shapecalc.reading.readings import suggest_command
+    from shapecalc.reading.readings import command_hint
 
     word = words[0] if words else ""
-    hint = suggest_command(words) or topic_hint(word) or suggest_name(word, [*OPS, *COMMAND_MODULES])
+    hint = command_hint(words) or topic_hint(word) or suggest_name(word, [*OPS, *COMMAND_MODULES])
     return commands.unsupported_op_error(word) or usage_error(
         f"no such command or file '{escape_unprintable(truncate(word))}'",
         hint or "what is read: shapecalc help readings",

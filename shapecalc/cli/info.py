@@ -579,7 +579,7 @@ def question_error(words: Sequence[str]) -> ShapeError:
     >>> str(question_error(["what does -1 mean in reshape?"]).problem).partition("(")[2]
     'try shapecalc why infer; shapecalc help reshape)'
     """
-    from shapecalc.reading.readings import suggest_command
+    from shapecalc.reading.readings import command_hint
 
     tokens = [token.strip("?!.,'\"`").lower() for word in words for token in word.split()]
     found: dict[str, None] = {}
@@ -600,7 +600,7 @@ def question_error(words: Sequence[str]) -> ShapeError:
         found = {"against 'reshape 3,2' 'transpose 1,0' --input 2,3": None, **found}
     found |= {f"help {op}": None for op in ops}
     commands = [*found][:MAX_QUESTION_HINTS] or ["help topics", "tui --lesson"]
-    hint = suggest_command(words) or f"try {'; '.join(f'shapecalc {command}' for command in commands)}"
+    hint = command_hint(words) or f"try {'; '.join(f'shapecalc {command}' for command in commands)}"
     return usage_error("questions in words are not read", hint)
 
 
@@ -712,7 +712,7 @@ def run_help(command: list[str] | None, page: bool, whole: bool, output_options:
     topic is printed, unless `whole` or `page` is set.
     """
     topic = " ".join(command or ()).lower()
-    word = resolve_aliases([topic.removeprefix(f"{OVERVIEW_PAGE}-")], translates=False)[0]
+    word = resolve_aliases([topic.removeprefix(f"{OVERVIEW_PAGE}-")], translates_functions=False)[0]
     try:
         text = _topic_help(TOPIC_ALIASES.get(word, word), page=page or topic.startswith(f"{OVERVIEW_PAGE}-"))
         is_short = bool(topic) and not whole and not page and sys.stdout is not None and sys.stdout.isatty()

@@ -199,7 +199,7 @@ def _normalize_conditions(texts: Sequence[object]) -> frozenset[str]:
     return frozenset(map(str, parse_conditions(str(text) for text in texts)))
 
 
-RELATION_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
+WORD_RELATIONS: dict[str, Callable[[Dim, Dim], Conditions]] = {
     " is at least ": require_at_least,
     " divides ": lambda by, dim: require_divisible(dim, by),
     " is not ": require_different,
@@ -234,7 +234,7 @@ def parse_conditions(texts: Iterable[str]) -> Conditions:
 
 
 def _parse_condition(text: str) -> Conditions:
-    for sign, relation in (RELATION_FUNCTIONS | RELATION_WORDS).items():
+    for sign, relation in (RELATION_FUNCTIONS | WORD_RELATIONS).items():
         left, separator, right = text.partition(sign)
         if sign == "%" and separator:
             right, separator, zero = right.partition("==")
@@ -271,7 +271,7 @@ JSON_BLANKS = " \t\n\r"
 ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
 CODE_COMMAND = "code"
 """The first word of a case about a line of code."""
-OTHER_ARROWS = frozenset(("->", "=", "=="))
+MISTAKEN_ARROWS = frozenset(("->", "=", "=="))
 """Words that users write before an expected shape instead of `=>`."""
 
 
@@ -324,7 +324,7 @@ def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
         raise usage_error(
             "an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect"
         )
-    if not arrow and not OTHER_ARROWS.isdisjoint(split_outside_brackets(request, " ")):
+    if not arrow and not MISTAKEN_ARROWS.isdisjoint(split_outside_brackets(request, " ")):
         raise usage_error("a case has no expectation", "write => before the expected shape", argument="expect")
     expected = parse_expectation(expect.strip(), defaults) if arrow else None
     words = [] if "|" in request else resolve_aliases(split_outside_brackets(request))

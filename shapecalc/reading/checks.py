@@ -134,10 +134,10 @@ def _make_instance_norm_check(rank: int) -> Check:
     return check
 
 
-def _check_last_dims(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
+def _check_normalized_shape(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
     """Check that the last dims equal the normalized shape."""
-    wanted = arguments["normalized_shape"]
-    dims = wanted if isinstance(wanted, tuple) else (wanted,)
+    normalized = arguments["normalized_shape"]
+    dims = normalized if isinstance(normalized, tuple) else (normalized,)
     if len(dims) > len(shape) or not dims:
         message = f"it normalizes {rank_text(len(dims))}, and the input {shape_text(shape)} has {len(shape)}"
         raise rule_error(LAYER_MISMATCH, message)
@@ -148,11 +148,11 @@ def _check_last_dims(shape: Shape, arguments: CheckedArguments) -> Iterator[Cond
             raise rule_error(LAYER_MISMATCH, f"its {name} is {shape_text(arguments[name])}, not {shape_text(dims)}")
 
 
-def _check_listed_dims(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
+def _check_shape_list(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
     """Check that the normalized shape is a list and equals the last dims."""
     if isinstance(arguments["normalized_shape"], int):
         raise rule_error(LAYER_MISMATCH, "its normalized shape is a list, as in (4,)")
-    yield from _check_last_dims(shape, arguments)
+    yield from _check_normalized_shape(shape, arguments)
 
 
 def _check_group_norm(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
@@ -198,7 +198,7 @@ def _make_axis_check(default: int | None = None) -> Check:
     return check
 
 
-def _check_rate(_: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
+def _check_probability(_: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
     """Check that the probability of a dropout is between 0 and 1."""
     rate = arguments["p"]
     if isinstance(rate, int | float) and not isnan(rate) and not 0 <= rate <= 1:
@@ -242,14 +242,14 @@ CHECKED_LAYERS: Mapping[str, CheckedLayer] = {
     "InstanceNorm1d": CheckedLayer(_INSTANCE, _make_instance_norm_check(2)),
     "InstanceNorm2d": CheckedLayer(_INSTANCE, _make_instance_norm_check(3)),
     "InstanceNorm3d": CheckedLayer(_INSTANCE, _make_instance_norm_check(4)),
-    "LayerNorm": CheckedLayer(_LAYER, _check_last_dims),
-    "RMSNorm": CheckedLayer(("normalized_shape", "eps", "elementwise_affine=True"), _check_last_dims),
+    "LayerNorm": CheckedLayer(_LAYER, _check_normalized_shape),
+    "RMSNorm": CheckedLayer(("normalized_shape", "eps", "elementwise_affine=True"), _check_normalized_shape),
     "GroupNorm": CheckedLayer(("num_groups", "num_channels", "eps", "affine=True"), _check_group_norm),
     "LocalResponseNorm": CheckedLayer(("size", "alpha", "beta", "k"), _check_response_norm),
     "PReLU": CheckedLayer(("num_parameters=1", "init"), _check_prelu),
     **dict.fromkeys(
         ("Dropout", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"),
-        CheckedLayer(("p", "inplace"), _check_rate),
+        CheckedLayer(("p", "inplace"), _check_probability),
     ),
     "Dropout1d": CheckedLayer(("p", "inplace"), _make_rank_check(2, 3)),
     "Softmax2d": CheckedLayer((), _make_rank_check(3, 4)),
@@ -287,14 +287,14 @@ CHECKED_LAYERS: Mapping[str, CheckedLayer] = {
 }
 """The checks of shape-preserving layers, keyed by layer name."""
 CHECKED_FUNCTIONS: Mapping[str, CheckedLayer] = {
-    "layer_norm": CheckedLayer(("normalized_shape", "weight", "bias", "eps"), _check_listed_dims),
-    "rms_norm": CheckedLayer(("normalized_shape", "weight", "eps"), _check_listed_dims),
+    "layer_norm": CheckedLayer(("normalized_shape", "weight", "bias", "eps"), _check_shape_list),
+    "rms_norm": CheckedLayer(("normalized_shape", "weight", "eps"), _check_shape_list),
     "group_norm": CheckedLayer(("num_groups", "weight", "bias", "eps"), _check_group_norm),
     "batch_norm": CheckedLayer(("running_mean", "running_var", "weight", "bias"), _check_batch_norm_function),
     **dict.fromkeys(
         ("softmax", "log_softmax", "softmin", "cumsum", "cumprod"), CheckedLayer(("dim",), _make_axis_check())
     ),
-    "dropout": CheckedLayer(("p", "training"), _check_rate),
+    "dropout": CheckedLayer(("p", "training"), _check_probability),
     "normalize": CheckedLayer(("p", "dim"), _make_axis_check(1)),
     "tril": CheckedLayer(("diagonal",), _check_matrix),
     "triu": CheckedLayer(("diagonal",), _check_matrix),

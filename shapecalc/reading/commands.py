@@ -99,7 +99,7 @@ def parse_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option]
         return arguments
     if len(values) > len(names) and (named := convert_names_to_options(op, words)):
         return parse_op_words(op, named, extra_options)
-    arguments = assign_positional(order_positional_values(values, names), names, arguments, op.name)
+    arguments = assign_positional(arrange_positional_values(values, names), names, arguments, op.name)
     check_required(
         arguments, {"input": "INPUT"} | {param.name: param.name.upper() for param in op.params if param.required}
     )
@@ -121,7 +121,7 @@ def convert_names_to_options(op: Op, words: Sequence[str]) -> list[str]:
         spelling = f"--{to_dashes(word)}"
         if word.isidentifier() and is_value(value) and lookup.find(spelling):
             result.append(spelling)
-        elif word not in (*TO_WORDS, *BY_WORDS):
+        elif word not in (*TARGET_SEPARATORS, *ARGUMENT_SEPARATORS):
             result.append(word)
     return result if result != [*words] else []
 
@@ -134,13 +134,13 @@ def _max_positional_count(names: Sequence[str]) -> int | None:
     return None if names[-1:] and names[-1] in ("operands", "lengths") else len(names)
 
 
-def order_positional_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
+def arrange_positional_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
     """Return positional values in the order of the parameters.
 
     All operands are joined into one value. All lengths are joined into one value, too. A pattern with an arrow may be
     written before or after the shape. An einsum pattern without an arrow must be the first value.
 
-    >>> order_positional_values(["a b -> b a", "2,3"], ("input", "pattern"))
+    >>> arrange_positional_values(["a b -> b a", "2,3"], ("input", "pattern"))
     ['2,3', 'a b -> b a']
     """
     values = [*values]
@@ -159,9 +159,9 @@ def order_positional_values(values: Sequence[str], names: Sequence[str]) -> list
     return values
 
 
-TO_WORDS = ("to", "into", "->", "→")
+TARGET_SEPARATORS = ("to", "into", "->", "→")
 """Words that separate the input from the target in a request in plain English."""
-BY_WORDS = ("by", "with")
+ARGUMENT_SEPARATORS = ("by", "with")
 """Words that separate the input from another argument in a request in plain English."""
 OP_ALIASES = {
     alias: (op, dialect)
@@ -211,15 +211,15 @@ def resolve_aliases(
     dialect: object = None,
     *,
     with_input: bool = True,
-    translates: bool = True,
+    translates_functions: bool = True,
     is_complete: bool = True,
 ) -> list[str]:
     """Replace a framework's op name with shapecalc's, and add `--dialect`.
 
     `dialect` is the default dialect for an alias with several meanings. A composite op with several stages becomes a
-    chain. If `translates` is True, the function names in the signatures of all ops are replaced, too. If `is_complete`
-    is False, the input may be omitted. Raises `ShapeError` if a composite op refuses its input, if the input of a
-    composite op is a file, and (usage) for `permute` without axes and for two frameworks.
+    chain. If `translates_functions` is True, the function names in the signatures of all ops are replaced, too. If
+    `is_complete` is False, the input may be omitted. Raises `ShapeError` if a composite op refuses its input, if the
+    input of a composite op is a file, and (usage) for `permute` without axes and for two frameworks.
 
     >>> resolve_aliases(["permute", "2,3,4", "2,0,1"]), resolve_aliases(["permute", "2,3", "1,0", "-d", "numpy"])[-1]
     (['transpose', '2,3,4', '2,0,1', '--dialect', 'torch'], 'numpy')
@@ -228,13 +228,13 @@ def resolve_aliases(
     >>> resolve_aliases(["rot90", "2,3", "--json"])
     ['chain', '2,3 | flip 1 --dialect numpy | swapaxes 0 1 --dialect numpy', '--json']
     """
-    words = move_framework_word(words)
+    words = replace_framework_word(words)
     if words and words[0] == "repeat" and any("->" in word for word in words):
         return ["rearrange", *words[1:]]
     if words and words[0] in COMMAND_ALIASES.keys() - OP_ALIASES.keys():
         return [COMMAND_ALIASES[words[0]].get(_requested_dialect(words, dialect), words[0]), *words[1:]]
     if not words or words[0] not in OP_ALIASES.keys() | COMPOSITE_OPS.keys():
-        return _translate_words(words, dialect, with_input=with_input) if translates else [*words]
+        return _translate_words(words, dialect, with_input=with_input) if translates_functions else [*words]
     op, dialect = OP_ALIASES.get(words[0]) or COMPOSITE_OPS[words[0]][:2]
     values = list(takewhile(is_value, words[1:]))
     has_option = any(word.startswith(("--perm", "--help", "-h")) for word in words[1:])
@@ -256,24 +256,24 @@ def resolve_aliases(
     ]
 
 
-def move_framework_word(words: Sequence[str]) -> Sequence[str]:
+def replace_framework_word(words: Sequence[str]) -> Sequence[str]:
     """Replace a leading framework name with the option `--dialect`.
 
     The words are returned unchanged unless an op, a framework's function or a shape follows the name. Raises
     `ShapeError` (usage) if `--dialect` names another framework.
 
-    >>> move_framework_word(["onnx", "reshape", "2,3,4", "0,-1"])
+    >>> replace_framework_word(["onnx", "reshape", "2,3,4", "0,-1"])
     ['reshape', '2,3,4', '0,-1', '--dialect', 'onnx']
-    >>> move_framework_word(["torch", "2,3,4", "6,4"]), move_framework_word(["onnx", "model.onnx"])
+    >>> replace_framework_word(["torch", "2,3,4", "6,4"]), replace_framework_word(["onnx", "model.onnx"])
     (['reshape', '2,3,4', '6,4', '--dialect', 'torch'], ['onnx', 'model.onnx'])
-    >>> move_framework_word(["torch", "2,3,4", "to", "6,4", "--json"])
+    >>> replace_framework_word(["torch", "2,3,4", "to", "6,4", "--json"])
     ['reshape', '2,3,4', '6,4', '--json', '--dialect', 'torch']
     """
     if len(words) < 3 or not words[0].isidentifier() or words[0] in OPS:
         return words
     request = [*words[1:]]
     values = [*takewhile(is_value, request)]
-    if len(values) == 3 and values[1] in TO_WORDS:
+    if len(values) == 3 and values[1] in TARGET_SEPARATORS:
         values.pop(1)
     if len(values) == 2 and all(word[:1].isdigit() or word[:1] in ("[", "(", "-") for word in values):
         request = ["reshape", *values, *dropwhile(is_value, request)]
@@ -345,7 +345,7 @@ def expand_composite(name: str, shape: Shape, values: Sequence[str]) -> list[lis
     """
     _, _, specifications, make = COMPOSITE_OPS[name]
     names = [specification.partition("/")[0].rstrip("?") for specification in specifications]
-    texts = assign_positional(order_positional_values(values, names), names, {}, name)
+    texts = assign_positional(arrange_positional_values(values, names), names, {}, name)
     check_required(
         texts,
         {
@@ -577,7 +577,7 @@ def parse_stage(words: Sequence[str], *, with_input: bool, dialect: object = Non
         max_values=_max_positional_count(names),
         has_input=with_input,
     )
-    values = order_positional_values(values, names) if values else []
+    values = arrange_positional_values(values, names) if values else []
     shape = values.pop(0) if with_input and values else None
     try:
         return ParsedStage(

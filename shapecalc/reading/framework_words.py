@@ -20,13 +20,13 @@ from shapecalc.reading.options import is_value, to_dashes
 
 FRAMEWORKS = ("torch", "numpy", "tensorflow", "jax", "paddle", "openvino")
 """The frameworks in order of preference, used if several of them have a function of the same name."""
-EXTRA_OPTIONS = {"split": ("all",)}
+IMPLIED_FLAGS = {"split": ("all",)}
 """The flags that every framework's function for an op implies, keyed by op. A split, for example, returns all parts."""
-UNEVEN_WORDS = ("array_split", "tensor_split")
+UNEVEN_SPLIT_FUNCTIONS = ("array_split", "tensor_split")
 """The functions that split an axis into parts of unequal size if the number of parts does not divide it."""
 
 
-WORD_RANKS = {"mm": (2, 2), "bmm": (3, 3), "dot": (1, 2), "t": (0, 2)}
+INPUT_RANKS = {"mm": (2, 2), "bmm": (3, 3), "dot": (1, 2), "t": (0, 2)}
 """The minimum and maximum input rank of each function that accepts fewer ranks than its op."""
 
 
@@ -94,7 +94,7 @@ def translate_framework_call(words: Sequence[str], dialect: str, *, with_input: 
     flags = [name for name, value in signature.options.items() if value is True]
     settings = {name: str(value) for name, value in signature.options.items() if value is not True}
     line = [op.name, *inputs, *_argument_words(op, {**settings, **arguments})]
-    flags += [*EXTRA_OPTIONS.get(op.name, ()), *(("uneven",) if words[0] in UNEVEN_WORDS else ())]
+    flags += [*IMPLIED_FLAGS.get(op.name, ()), *(("uneven",) if words[0] in UNEVEN_SPLIT_FUNCTIONS else ())]
     line += [f"--{to_dashes(flag)}" for flag in flags]
     return [*line, *options], dialect or next(name for name in FRAMEWORKS if signature.exists_in(name))
 
@@ -104,7 +104,7 @@ def _check_input_rank(word: str, text: str) -> None:
 
     `word` is the name of the function, and `text` is the shape of the input.
     """
-    low, high = WORD_RANKS.get(word, (0, None))
+    low, high = INPUT_RANKS.get(word, (0, None))
     if high is None or text == "-" or is_file_argument(text):
         return
     rank = len(parse_shape(text))

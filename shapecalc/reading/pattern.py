@@ -81,7 +81,7 @@ class ShapePattern(Record):
         return f"{self.dtype}[{text}]" if self.dtype else text or "[]"
 
     def is_open(self, fixed_names: Collection[str]) -> bool:
-        """Return whether the pattern contains `...`, an element type or a name to bind.
+        """Return whether the pattern is open: contains `...`, an element type or a name to bind.
 
         The names in `fixed_names` are not bound.
         """

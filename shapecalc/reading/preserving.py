@@ -64,7 +64,7 @@ SAME_STRIDES = PreservingFunction(False, _keep_strides)
 CAST = PreservingFunction(False, compute_clone_strides)
 ELEMENTWISE = PreservingFunction(False, _elementwise_result_strides)
 CONTIGUOUS = PreservingFunction(False, _contiguous_result_strides, is_contiguous=True)
-SUGGESTED = PreservingFunction(False, _suggested_result_strides)
+SUGGESTED_FORMAT = PreservingFunction(False, _suggested_result_strides)
 """A function whose result is channels-last if the input is, and otherwise contiguous."""
 
 _GROUPS: Mapping[str, PreservingFunction] = {
@@ -81,7 +81,7 @@ _GROUPS: Mapping[str, PreservingFunction] = {
     "round clamp clip sign logical_not normalize isnan isinf isfinite nan_to_num floor ceil trunc frac fmod "
     "remainder atan2 lerp xlogy angle real conj": ELEMENTWISE,
     "softmax softmin log_softmax layer_norm masked_fill tril triu cumsum cumprod": CONTIGUOUS,
-    "batch_norm group_norm rms_norm": SUGGESTED,
+    "batch_norm group_norm rms_norm": SUGGESTED_FORMAT,
     "masked_fill_": SAME_STRIDES,
 }
 PRESERVING_FUNCTIONS: Mapping[str, PreservingFunction] = {
@@ -108,7 +108,7 @@ PRESERVING_LAYERS: Mapping[str, PreservingFunction] = {
     r"drop(out|path)?\d?d?": SAME_STRIDES,
     r"identity": SAME_TENSOR,
     r"(layer_?norm|ln|(log_?)?softmax)\d?d?|instance_?norm\d?d?": CONTIGUOUS,
-    r"((batch|group|rms)?_?norm|bn)_?\d*d?": SUGGESTED,
+    r"((batch|group|rms)?_?norm|bn)_?\d*d?": SUGGESTED_FORMAT,
 }
 """The effects of shape-preserving layers, keyed by a regular expression for the layer name.
 

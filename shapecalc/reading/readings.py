@@ -53,7 +53,7 @@ MAX_PRINTED_WORDS = 20
 """The maximum number of words of the input that a message quotes."""
 MAX_DETECTED_WORDS = 1000
 """The maximum number of words of an input that is not a list of files, a case file or a message."""
-MAX_INSPECTED = 1 << 20
+MAX_INSPECTED_LENGTH = 1 << 20
 """The maximum number of characters of an input that are inspected."""
 
 
@@ -101,7 +101,7 @@ def detect_command(user_input: UserInput, options: Sequence[str] = ()) -> list[s
     if line is not None:
         return line
     is_long = len(user_input.words) > MAX_DETECTED_WORDS or sum(map(len, user_input.words)) > MAX_LINE_BYTES
-    recognizers = LOG_RECOGNIZERS if is_long else RECOGNIZERS
+    recognizers = LONG_INPUT_RECOGNIZERS if is_long else RECOGNIZERS
     line = next((line for read in recognizers if (line := read(user_input)) is not None), None)
     if line is None and is_long:
         hint = "name the command: shapecalc COMMAND ..."
@@ -148,12 +148,12 @@ def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
     return None if command is None else [*command.split(), *words[1:]]
 
 
-def is_shape(text: str, *, beside_shape: bool = False) -> bool:
+def is_shape(text: str, *, precedes_shape: bool = False) -> bool:
     """Return whether a string is a shape rather than a word.
 
     A shape starts with a digit, `-`, `?` or a bracket, contains a comma, or has the format in which a tool prints
     shapes. Names separated by blanks are a shape if every word is a number or at most `MAX_LOOSE_NAME_LENGTH`
-    characters long, or if `beside_shape` is True, because another shape follows.
+    characters long, or if `precedes_shape` is True, that is, if another shape follows.
 
     >>> is_shape("2x3"), is_shape("N,-1"), is_shape("(4)"), is_shape("foo"), is_shape("x.view(2,3)")
     (True, True, True, False, False)
@@ -166,7 +166,7 @@ def is_shape(text: str, *, beside_shape: bool = False) -> bool:
     try:
         scanned = scan_shape(text)
         if scanned.has_unbracketed_names:
-            is_listed = beside_shape or all(
+            is_listed = precedes_shape or all(
                 len(token.text) <= MAX_LOOSE_NAME_LENGTH or token.text.isdigit() for token in scanned.tokens
             )
         else:
@@ -179,10 +179,10 @@ def is_shape(text: str, *, beside_shape: bool = False) -> bool:
     return False
 
 
-def _are_two_shapes(first: str, second: str) -> bool:
+def _are_shapes_or_files(first: str, second: str) -> bool:
     """Return whether two words are shapes or files."""
     is_second = is_file_argument(second) or is_shape(second)
-    return is_second and (is_file_argument(first) or is_shape(first, beside_shape=True))
+    return is_second and (is_file_argument(first) or is_shape(first, precedes_shape=True))
 
 
 def format_command_message(line: Iterable[str]) -> str:
@@ -210,12 +210,12 @@ def _quote_word(word: str) -> str:
     return f'"{word}"' if "'" in word and not {*word} & {*'"$`!\\'} else quote(word)
 
 
-def suggest_command(words: Sequence[str]) -> str:
+def command_hint(words: Sequence[str]) -> str:
     """Return a hint for an input that is not recognized, or an empty string.
 
     Hints exist for three or four shapes, for two shapes in a sentence, and for a shape that the shell split into words.
 
-    >>> suggest_command(["how", "to", "reshape", "2x3x4", "to", "6x4"])
+    >>> command_hint(["how", "to", "reshape", "2x3x4", "to", "6x4"])
     'write shapecalc 2x3x4 6x4'
     """
     if len(words) > 1 and is_shape(" ".join(words)) and not {*words} & {"-", "->", "=>"}:
@@ -250,7 +250,7 @@ def _shape_hint(text: str) -> str:
 
 
 ARRAY_SUFFIXES = (".npy", ".npz", ".safetensors", ".zarr")
-MAX_FOLDER_NAMES = 50_000
+MAX_FOLDER_ENTRIES = 50_000
 """The maximum number of files and folders that are listed in a folder of arrays."""
 SUFFIX_COMMANDS = {".onnx": "model", ".py": "code"}
 """The command for each file name suffix."""
@@ -304,9 +304,9 @@ def _find_arrays(folder: Path) -> list[str]:
     Raises `ShapeError` (usage) if the folder contains no arrays or too many files.
     """
     walked = (Path(parent, name) for parent, folders, files in os.walk(folder) for name in (*folders, *files))
-    entries, folder_name = list(islice(walked, MAX_FOLDER_NAMES + 1)), escape_unprintable(truncate(str(folder)))
-    if len(entries) > MAX_FOLDER_NAMES:
-        raise usage_error(f"{folder_name} holds more than {MAX_FOLDER_NAMES} names", "name the arrays")
+    entries, folder_name = list(islice(walked, MAX_FOLDER_ENTRIES + 1)), escape_unprintable(truncate(str(folder)))
+    if len(entries) > MAX_FOLDER_ENTRIES:
+        raise usage_error(f"{folder_name} holds more than {MAX_FOLDER_ENTRIES} names", "name the arrays")
     arrays = {path for path in entries if path.suffix in ARRAY_SUFFIXES}
     paths = sorted(f"./{path}" if str(path)[0] == "-" else str(path) for path in arrays if not arrays & {*path.parents})
     if not paths:
@@ -330,7 +330,7 @@ def _read_beginning(path: Path) -> str:
         raise usage_error(f"{path_name} is no regular file", f"write shapecalc < {path_name}")
     try:
         with path.open("rb") as file:
-            text = file.read(MAX_INSPECTED).decode("utf-8", "replace")
+            text = file.read(MAX_INSPECTED_LENGTH).decode("utf-8", "replace")
     except OSError:
         return ""
     if "\0" in text:
@@ -345,7 +345,7 @@ def _starts_with_case(text: str) -> bool:
 
     Leading comments are skipped.
     """
-    lines = (line.strip() for line in text.removeprefix("\ufeff")[:MAX_INSPECTED].splitlines())
+    lines = (line.strip() for line in text.removeprefix("\ufeff")[:MAX_INSPECTED_LENGTH].splitlines())
     first = next((line for line in lines if line and line[0] != "#"), "")
     if "=>" not in first and first[:1] != "{" and first.partition(" ")[0] not in OPS:
         return False
@@ -383,7 +383,7 @@ def _recognize_shapes(user_input: UserInput) -> list[str] | None:
         hint = f"quote the arrow: shapecalc '{escape_unprintable(truncate(user_input.words[0]))} -> ...'"
         raise usage_error("your shell took > for a file", hint)
     for pieces in (user_input.words, SHAPE_SEPARATOR.split(user_input.line), user_input.line.split(" ")):
-        if len(pieces) == 2 and _are_two_shapes(*pieces):
+        if len(pieces) == 2 and _are_shapes_or_files(*pieces):
             return ["reshape", *map(str.strip, pieces)]
     return None
 
@@ -391,7 +391,7 @@ def _recognize_shapes(user_input: UserInput) -> list[str] | None:
 def _recognize_operands(user_input: UserInput) -> list[str] | None:
     """Recognize two shapes or files with an infix operator between them."""
     match re.split(" ([@+*/-]) ", user_input.line):
-        case [first, sign, second] if _are_two_shapes(first, second):
+        case [first, sign, second] if _are_shapes_or_files(first, second):
             return [INFIX_OPS[sign], first.strip(), second.strip()]
     return None
 
@@ -596,7 +596,7 @@ def _parse_code(text: str, operator_type: type[ast.AST], *, is_bound: bool = Fal
     a shape. For an expression statement, returns the expression.
     """
     try:
-        parsed = ast.parse(dedent(text[:MAX_INSPECTED]).strip())
+        parsed = ast.parse(dedent(text[:MAX_INSPECTED_LENGTH]).strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     kinds: tuple[type[ast.AST], ...] = (ast.Call, ast.Subscript, ast.Assign, ast.FunctionDef, operator_type)
@@ -637,5 +637,5 @@ RECOGNIZERS = (
 
 A recognizer returns None for an input that it does not recognize.
 """
-LOG_RECOGNIZERS = (_recognize_message, _recognize_cases, _recognize_multiline_message)
+LONG_INPUT_RECOGNIZERS = (_recognize_message, _recognize_cases, _recognize_multiline_message)
 """The recognizers for inputs that are too long for other recognizers, such as logs and case files."""

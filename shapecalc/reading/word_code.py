@@ -21,7 +21,7 @@ from shapecalc.reading.preserving import PRESERVING_FUNCTIONS
 
 TENSOR_NAMES = "xyzabcdefgh"
 """The names of the tensors in the code; the first tensor is `x`."""
-TRUTH_WORDS = {"true": "True", "false": "False", "none": "None"}
+CONSTANT_WORDS = {"true": "True", "false": "False", "none": "None"}
 """The Python constant for each lower-case word."""
 COMMON_ARGUMENTS = ("dim", "axis", "keepdim", "keepdims")
 """The keyword arguments that functions without a signature accept, as in `x.argmax(dim=1)`."""
@@ -154,8 +154,8 @@ def _to_literal(text: str) -> str:
     ['(2, 3)', '-1', "'same'", '(2,)', 'True', '0.5']
     """
     word = text.strip()
-    if word.lower() in TRUTH_WORDS:
-        return TRUTH_WORDS[word.lower()]
+    if word.lower() in CONSTANT_WORDS:
+        return CONSTANT_WORDS[word.lower()]
     if word.replace(".", "", 1).isdigit():
         return word
     try:

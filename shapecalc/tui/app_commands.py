@@ -22,7 +22,7 @@ from shapecalc.core.text import (
     truncate,
 )
 from shapecalc.reading.commands import chain_text, parse_stage, resolve_aliases
-from shapecalc.reading.readings import UserInput, detect_command, is_assignment, suggest_command
+from shapecalc.reading.readings import UserInput, command_hint, detect_command, is_assignment
 from shapecalc.tui.question import (
     AGAINST,
     CHAIN,
@@ -120,7 +120,7 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
         line = _detect_command(UserInput(candidate, candidate, has_known_message))
         if line is not None:
             return _make_command(resolve_aliases(line), text, line[0])
-    hint = suggest_command(words) or suggest_name(words[0], QUESTION_COMMANDS) or COMMAND_HINT
+    hint = command_hint(words) or suggest_name(words[0], QUESTION_COMMANDS) or COMMAND_HINT
     raise usage_error(f"'{escape_unprintable(truncate(text or join(words)))}' is not read", hint)
 
 

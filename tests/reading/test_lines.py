@@ -204,7 +204,7 @@ def test_check_source_declaration(text, inputs, passed, failed):
 
 
 @pytest.mark.parametrize(
-    ("annotation", "pattern", "unread"),
+    ("annotation", "pattern", "uncompared"),
     [
         ("Float[Tensor, 'b t c']", "b,t,c", ()),
         ("jaxtyping.Int64[Array, '... 3']", "...,3", ()),
@@ -214,9 +214,9 @@ def test_check_source_declaration(text, inputs, passed, failed):
         ("Float[Tensor, '']", "[]", ()),
     ],
 )
-def test_parse_annotation(annotation, pattern, unread):
+def test_parse_annotation(annotation, pattern, uncompared):
     declared = parse_annotation(ast.parse(annotation, mode="eval").body)
-    assert (str(declared.pattern), declared.unread) == (pattern, unread)
+    assert (str(declared.pattern), declared.uncompared) == (pattern, uncompared)
 
 
 @pytest.mark.parametrize("annotation", ["Tensor", "Float[Tensor]", "dict[str, 'b t']", "Literal['a', 'b c']"])

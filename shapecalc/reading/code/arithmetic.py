@@ -216,7 +216,7 @@ def _get_dict_item(value: CodeDict, key: CodeValue, error: ErrorFactory) -> Code
     raise error(f"there is no such key among {len(value.items)}")
 
 
-def part_of_complex(tensor: TracedTensor) -> TracedTensor:
+def complex_part(tensor: TracedTensor) -> TracedTensor:
     """Return a view of the real or imaginary part of a tensor."""
     kinds = "".join(dict.fromkeys(tensor.kinds.replace("c", "f")))
     return replace(
@@ -231,7 +231,7 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TracedTensor], CodeValue]] = {
     "T": TracedTensor.reverse_axes,
     "mT": lambda tensor: tensor.permute([*range(tensor.rank)[:-2], tensor.rank - 1, tensor.rank - 2]),
     "data": lambda tensor: tensor,
-    **dict.fromkeys(("real", "imag"), part_of_complex),
+    **dict.fromkeys(("real", "imag"), complex_part),
 }
 """Functions that evaluate the attributes of a tensor, keyed by attribute name."""
 

@@ -191,11 +191,11 @@ class CallEvaluator(LayerEvaluator):
         if (given := self.given_tensor(node)) is not MISSING:
             return given
         try:
-            return self.evaluate_unknown_call(node)
+            return self.dispatch_call(node)
         except AnswerableError as error:
             raise self.record_unknown_call(node, ShapeError(error.problem)) from None
 
-    def evaluate_unknown_call(self, node: ast.Call) -> CodeValue:
+    def dispatch_call(self, node: ast.Call) -> CodeValue:
         """Evaluate a call whose result the user does not provide."""
         function, path = node.func, dotted_name(node.func)
         try:

@@ -60,7 +60,7 @@ class DeclaredShape(Record):
     """The kind of declaration: `the comment` or `the annotation`."""
     name: str = ""
     """The name of the tensor, or an empty string for any tensor of the line."""
-    unread: tuple[str, ...] = ()
+    uncompared: tuple[str, ...] = ()
     """The dims that cannot be compared, for example `n+1`."""
 
 
@@ -76,7 +76,11 @@ class ShapeCheck(Record):
         line, source = self.declared.line, self.declared.source
         if self.problem is not None:
             return f"line {line}, {source}: {self.problem.message}"
-        return f"line {line}, {source}: {', '.join(self.declared.unread)} not checked" if self.declared.unread else ""
+        return (
+            f"line {line}, {source}: {', '.join(self.declared.uncompared)} not checked"
+            if self.declared.uncompared
+            else ""
+        )
 
     def as_json(self) -> dict[str, object]:
         """Return the comparison as a JSON object."""
@@ -84,7 +88,7 @@ class ShapeCheck(Record):
             "line": self.declared.line,
             "declared": str(self.declared.pattern),
             "ok": self.problem is None,
-            "unchecked": [*self.declared.unread],
+            "unchecked": [*self.declared.uncompared],
             "problem": self.problem and self.problem.as_json(),
         }
 
@@ -123,7 +127,7 @@ def parse_annotation(node: ast.expr | None) -> DeclaredShape | None:
     annotations".
 
     >>> declared = parse_annotation(ast.parse("Float[Tensor, '*batch c n+1']", mode="eval").body)
-    >>> str(declared.pattern), declared.unread
+    >>> str(declared.pattern), declared.uncompared
     ('...,c,?', ('*batch', 'n+1'))
     """
     match node:
@@ -136,7 +140,7 @@ def parse_annotation(node: ast.expr | None) -> DeclaredShape | None:
                 return None
         case _:
             return None
-    dims, unread = list[str](), list[str]()
+    dims, uncompared = list[str](), list[str]()
     for word in text.split():
         name, _, value = word.partition("=")
         plain = value or name.lstrip("?")
@@ -147,10 +151,10 @@ def parse_annotation(node: ast.expr | None) -> DeclaredShape | None:
         else:
             dims.append(plain)
         if not (dims[-1] == plain or word in ("_", "...")):
-            unread.append(word)
+            uncompared.append(word)
     with suppress(ShapeError):
         return DeclaredShape(
-            node.lineno, parse_pattern(",".join(dims) or "[]", "line"), "the annotation", "", (*unread,)
+            node.lineno, parse_pattern(",".join(dims) or "[]", "line"), "the annotation", "", (*uncompared,)
         )
     return None
 

@@ -78,7 +78,7 @@ LIBRARY_NAMES = {"torch", "np", "numpy", "math", "tf", "tensorflow", "jnp", "jax
 """Names of modules with constants or types as attributes, for example `torch.float32`."""
 UNKNOWN_KEY = float("nan")
 """The dict key that represents all unknown keys."""
-ABSENT_ATTRIBUTES = {"is_cuda", "is_sparse", "is_nested", "is_quantized", "is_mps", "is_meta"}
+FALSE_ATTRIBUTES = {"is_cuda", "is_sparse", "is_nested", "is_quantized", "is_mps", "is_meta"}
 """Attributes of tensors that are False, because inputs are dense tensors on a CPU."""
 OPAQUE_ATTRIBUTES = {"dtype", "device", "requires_grad", "grad", "itemsize", "layout"}
 """Attributes of tensors that are neither tensors nor sizes."""
@@ -88,7 +88,7 @@ def evaluate_tensor_attribute(tensor: TracedTensor, name: str) -> CodeValue:
     """Return an attribute of a tensor, or `MISSING` if it is unknown."""
     if name in TENSOR_ATTRIBUTES and (name != "mT" or tensor.rank > 1):
         return TENSOR_ATTRIBUTES[name](tensor)
-    if name in ABSENT_ATTRIBUTES:
+    if name in FALSE_ATTRIBUTES:
         return False
     opaque = MAYBE_NONE if name == "grad" else nan
     return opaque if name in OPAQUE_ATTRIBUTES else MISSING
@@ -558,7 +558,7 @@ class ExpressionEvaluator(InterpreterState):
         if name and isinstance(base, Monomial):
             raise self.missing_shape_error(base_node)
         if isinstance(base, TracedTensor):
-            return self.index_tensor_or_ask(node, base, key)
+            return self.index_tensor_or_record(node, base, key)
         if isinstance(base, float):  # an unknown number, or a mask
             return base
         return self.get_container_item(node, base, key)
@@ -569,7 +569,7 @@ class ExpressionEvaluator(InterpreterState):
         If the key is unknown, the items are merged.
         """
         if isinstance(base, CodeDict) and (isinstance(key, Monomial | float) or UNKNOWN_KEY in base.items):
-            return self.assume_item(node, base)
+            return self.get_possible_item(node, base)
         if isinstance(base, tuple | CodeList) and key is UNKNOWN_INTEGER:
             return self.merge_items(node, self.list_items(node, base))
         return get_item(base, key, self.error_factory(node))
@@ -582,14 +582,14 @@ class ExpressionEvaluator(InterpreterState):
         given = self.given_value(node)
         return self.lookup_size(node, key) if given is MISSING else given
 
-    def index_tensor_or_ask(self, node: ast.Subscript, tensor: TracedTensor, key: CodeValue) -> CodeValue:
+    def index_tensor_or_record(self, node: ast.Subscript, tensor: TracedTensor, key: CodeValue) -> CodeValue:
         """Index a tensor, or record the index expression if its shape is unknown."""
         try:
             return self.index_tensor(node, tensor, key)
         except AnswerableError as error:
             raise self.ask_for_shape(node, ShapeError(error.problem)) from None
 
-    def assume_item(self, node: ast.Subscript, table: CodeDict) -> CodeValue:
+    def get_possible_item(self, node: ast.Subscript, table: CodeDict) -> CodeValue:
         """Return the merged items of a dict for a key that may be unknown."""
         key = self.make_dict_key(node.slice, self.evaluate(node.slice))
         return self.merge_items(node, [table.items[key]] if key in table.items else [*table.items.values()])

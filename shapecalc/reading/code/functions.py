@@ -133,7 +133,7 @@ class FunctionEvaluator(CallEvaluator):
         try:
             if isinstance(node, ast.Lambda):
                 return self.evaluate(node.body)
-            if any(isinstance(part, ast.Yield | ast.YieldFrom | ast.Await) for part in self.list_nodes(node)):
+            if any(isinstance(part, ast.Yield | ast.YieldFrom | ast.Await) for part in self.syntax_nodes(node)):
                 raise error("a generator is not followed")
             self.interpret_body(node.body)
         except StageRefused as refused:
@@ -143,7 +143,7 @@ class FunctionEvaluator(CallEvaluator):
             self.frame, self.line, self.in_shape_argument = outer, line, in_shape_argument
         return self.frame_result(frame)
 
-    def list_nodes(self, node: ast.FunctionDef) -> Sequence[ast.AST]:
+    def syntax_nodes(self, node: ast.FunctionDef) -> Sequence[ast.AST]:
         """Return all syntax nodes in a function.
 
         The result is cached.

@@ -83,7 +83,7 @@ def apply_kind_rule(
             message = f"{name}: elements that are {format_kinds(own)} do not become {format_kinds(result)} in place"
             raise CheckRefused(error(message), ELEMENT_KIND)
     if base_name in ("add", "sub", "mul") and isinstance(value, TracedTensor):
-        value = replace(value, extremes=_extremes_of_result(base_name, operands))
+        value = replace(value, extremes=_result_extremes(base_name, operands))
     return set_kinds(name, value, own if is_in_place else result or ANY_KIND, own)
 
 
@@ -117,7 +117,7 @@ MASK_POSITIONS = {"masked_fill": 1, "where": 0}
 """The index of the mask argument of each function."""
 
 
-def _extremes_of_result(name: str, operands: Sequence[CodeValue]) -> tuple[int, int] | None:
+def _result_extremes(name: str, operands: Sequence[CodeValue]) -> tuple[int, int] | None:
     """Return the smallest and the largest result of an operation on a tensor and an integer.
 
     Returns None if they are unknown.

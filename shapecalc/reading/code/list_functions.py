@@ -128,12 +128,12 @@ def apply_meshgrid(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
 def triangle_indices_shape(call: Call) -> Shape:
     """Return the result shape of `tril_indices` or `triu_indices`."""
     rows, columns, offset = [call.to_integer(value, 0) for value in call.bind_arguments("row", "col", "offset")]
-    if max(rows, columns) > MAX_MATRIX:
+    if max(rows, columns) > MAX_MATRIX_SIZE:
         raise call.error("the matrix is too large")
     below = [min(columns, max(0, row + offset + 1)) for row in range(rows)]
     above = [columns - min(columns, max(0, row + offset)) for row in range(rows)]
     return 2, sum(below if call.name == "tril_indices" else above)
 
 
-MAX_MATRIX = 1 << 16
+MAX_MATRIX_SIZE = 1 << 16
 """The maximum number of rows and columns of a matrix for which the triangle elements are counted."""

@@ -130,21 +130,21 @@ def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
     if left is MISSING or right is MISSING or isinstance(left, ShapeError) or isinstance(right, ShapeError):
         return error
     if isinstance(left, TracedTensor | None) and isinstance(right, TracedTensor | None):
-        return _join_tensors(left, right, error)
+        return _merge_tensors(left, right, error)
     if isinstance(left, TensorChunks) and isinstance(right, TensorChunks):
         return left if left == right else error
     if isinstance(left, tuple | CodeList) and type(left) is type(right):
-        return _join_sequences(left, right, error)
+        return _merge_sequences(left, right, error)
     if isinstance(left, int | float) and isinstance(right, int | float) and not (left == right and _is_constant(left)):
         return nan if isinstance(left, bool | float) and isinstance(right, bool | float) else error
     if isinstance(left, LayerInstance) and isinstance(right, LayerInstance) and left == right:
         return left
-    if (called := _join_callables(left, right, error)) is not None:
+    if (called := _merge_callables(left, right, error)) is not None:
         return called
     return left if type(left) is type(right) and (_is_constant(left) or is_dim(left)) and left == right else error
 
 
-def _join_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> CodeValue:
+def _merge_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> CodeValue:
     """Merge two functions or layers into one callable value, or return None for other values."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, LayerInstance) and one.name == "Activation" and isinstance(other, Monomial):
@@ -155,7 +155,7 @@ def _join_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> Cod
     return None
 
 
-def _join_sequences(
+def _merge_sequences(
     left: tuple[CodeValue, ...] | CodeList, right: tuple[CodeValue, ...] | CodeList, error: ShapeError
 ) -> Binding:
     """Merge two sequences item by item with `join_values`.
@@ -171,7 +171,7 @@ def _join_sequences(
     return error if any(isinstance(item, ShapeError) for item in items) else tuple(items)  # type: ignore[arg-type]
 
 
-def _join_tensors(left: TracedTensor | None, right: TracedTensor | None, error: ShapeError) -> Binding:
+def _merge_tensors(left: TracedTensor | None, right: TracedTensor | None, error: ShapeError) -> Binding:
     """Merge two tensors of equal shape.
 
     If one of the values is None, the result is a tensor that may be None. Returns `error` if the shapes differ.

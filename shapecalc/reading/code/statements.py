@@ -341,7 +341,7 @@ class CodeInterpreter(AssignmentEvaluator):
         if self.statement_count > MAX_STATEMENTS:
             raise error
         if error not in self.unknown_calls and not self.is_quiet:
-            self.ask_for_part(statement, error)
+            self.record_unknown_part(statement, error)
         state = self.frame.state
         if isinstance(statement, ast.Return):
             self.journal.write(state, "results", (*state["results"], (error, None)))
@@ -360,7 +360,7 @@ class CodeInterpreter(AssignmentEvaluator):
                 self.assign_name(name, error)
             self.record_statement(statement, dict.fromkeys(bound_names(statement), error))
 
-    def ask_for_part(self, statement: ast.stmt, error: ShapeError) -> None:
+    def record_unknown_part(self, statement: ast.stmt, error: ShapeError) -> None:
         """Record the first call or item in a statement that raises `error`.
 
         The user can provide its shape.
@@ -539,7 +539,7 @@ class CodeInterpreter(AssignmentEvaluator):
         error = self.branch_error(node, test) if test else self.error(node, "whether this raises is not known")
         possible = [branch for branch in branches if not isinstance(branch, StageRefused)]
         if len(possible) == len(branches):
-            self.join_branches(possible, error)
+            self.merge_branches(possible, error)
         elif possible:
             self.invalidate_assigned_names(node, possible, error)
         else:
@@ -581,7 +581,7 @@ class CodeInterpreter(AssignmentEvaluator):
             self.journal.write(state, "exit", "return")
         self.journal.write(state, "last", error)
 
-    def join_branches(self, branches: Sequence[Changes], error: ShapeError) -> None:
+    def merge_branches(self, branches: Sequence[Changes], error: ShapeError) -> None:
         """Merge the changes of two branches.
 
         A name with different values gets `error` as its value. If a branch returns or raises, the statements after the
@@ -595,7 +595,7 @@ class CodeInterpreter(AssignmentEvaluator):
             branches = [
                 changes for changes, leaves in zip(branches, exits, strict=True) if (leaves in LOOP_EXITS) == is_left
             ]
-            self.join_branches(branches, error)
+            self.merge_branches(branches, error)
             return
         if {"break", "continue", "unknown"} & {*exits}:
             self.apply_changes(branches, error)
@@ -624,10 +624,10 @@ class CodeInterpreter(AssignmentEvaluator):
             before = container.get(key, MISSING)
             first, *rest = [changes[slot][2] if slot in changes else before for changes in branches]
             for other in rest:
-                first = self.join_slot(key, first, other, error)
+                first = self.merge_slot(key, first, other, error)
             self.journal.write(container, key, first)
 
-    def join_slot(self, key: object, left: Any, right: Any, error: ShapeError) -> Any:
+    def merge_slot(self, key: object, left: Any, right: Any, error: ShapeError) -> Any:
         """Merge the values of one key of a frame, object, list or dict."""
         if key == "items" and isinstance(left, tuple) and isinstance(right, tuple):
             joined = join_values(CodeList(left), CodeList(right), error)
@@ -636,7 +636,7 @@ class CodeInterpreter(AssignmentEvaluator):
             added = left.keys() ^ right.keys()  # an unknown key may equal any key of the other branch
             items = {name: error for name in added if name is not UNKNOWN_KEY}
             shared = left.keys() & right.keys()
-            items |= {name: self.join_slot(name, left[name], right[name], error) for name in shared}
+            items |= {name: self.merge_slot(name, left[name], right[name], error) for name in shared}
             return {**left, **right, **items}
         if isinstance(left, dict) or isinstance(right, dict):
             return error
@@ -729,7 +729,7 @@ class CodeInterpreter(AssignmentEvaluator):
         state = self.frame.state
         self.leave_choice, self.leave_count = -1, 0
         branches.append(self.interpret_iteration(node))
-        for choice in range(min(self.leave_count, MAX_LEAVES)):
+        for choice in range(min(self.leave_count, MAX_EARLY_EXITS)):
             was_quiet, self.is_quiet, self.leave_choice, self.leave_count = self.is_quiet, True, choice, 0
             branches.append(self.interpret_iteration(node))
             self.is_quiet = was_quiet
@@ -881,7 +881,7 @@ class UnknownIterations(ShapeError):
 LOOP_EXITS = ("break", "continue")
 MAX_MERGES = 6
 """The maximum number of iterations that are merged. If a value still changes, the changed names become unknown."""
-MAX_LEAVES = 4
+MAX_EARLY_EXITS = 4
 """The maximum number of unknown conditions in a loop that are followed to an early end of an iteration."""
 MODULE_NAME = "module"
 """The value of `__name__` in interpreted code, as in an imported module."""

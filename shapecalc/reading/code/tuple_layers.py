@@ -136,11 +136,11 @@ def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     states: tuple[TracedTensor, ...] = (state,)
     if call.name == "LSTM":
         states = (state, derived_tensor((layers * directions, *batch, hidden), tensor))
-    _require_states(call.keywords.get("hx", call.positional[0] if call.positional else None), states, call)
+    _check_state_shapes(call.keywords.get("hx", call.positional[0] if call.positional else None), states, call)
     return output, states if call.name == "LSTM" else state
 
 
-def _require_states(initial_states: CodeValue, states: Sequence[TracedTensor], call: Call) -> None:
+def _check_state_shapes(initial_states: CodeValue, states: Sequence[TracedTensor], call: Call) -> None:
     """Raise `CheckRefused` if the initial states of a recurrent layer have the wrong shapes."""
     parts = initial_states if isinstance(initial_states, tuple) else (initial_states,)
     if initial_states is None or not all(isinstance(part, TracedTensor) for part in parts):

@@ -278,7 +278,6 @@ def _suggest_other_chains(input_text: str, output_text: str) -> None:
 
 
 def _print_help(name: str) -> int:
-    """Print the help of a command and return the exit code."""
     from shapecalc.cli.help import help_text
 
     print_stdout(help_text(name))

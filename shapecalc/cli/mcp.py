@@ -179,7 +179,6 @@ def _rule_option_properties(options: Iterable[Option], dialects: Iterable[str]) 
 
 
 def _make_op_tool(op: Op) -> AgentTool:
-    """Return the tool that resolves a request of an op."""
     properties: dict[str, JsonSchema] = {"input": INPUT_SCHEMA} | {param.name: param.schema for param in all_params(op)}
     properties |= _rule_option_properties(rule_options(op), [dialect.name for dialect in supporting_dialects(op)])
     required = ["input", *(param.name for param in op.params if param.required)]

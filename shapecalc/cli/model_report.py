@@ -1061,7 +1061,6 @@ def _fix_json(fix: NodeFix) -> JsonObject:
 
 
 def _fix_result_json(report: reports.Report, fix_result: reports.FixResult) -> JsonObject:
-    """Return the JSON object of the result of `--fix`."""
     return {
         "path": fix_result.path,
         "mended": [

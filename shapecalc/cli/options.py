@@ -178,7 +178,6 @@ def load_command(name: str) -> Command:
 
 
 def _op_command(op: Op) -> Command:
-    """Return the command that resolves requests of an op."""
 
     def run_op(output_options: OutputOptions, **texts: object) -> int:
         return run_op_command(op.name, texts, output_options)

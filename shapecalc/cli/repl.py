@@ -249,7 +249,6 @@ class Session:
         return Reply(message=f"asking {self.dialect}")
 
     def _reply_to_ops(self, words: list[str]) -> Reply:
-        """List the ops."""
         lines = [
             f"  {commands.usage_hint(op, with_input=False).removeprefix('write ')}\n      {op.summary}"
             for op in OPS.values()
@@ -261,7 +260,6 @@ class Session:
         return Reply(HELP_TEXT + "\n".join(f"  {name.ljust(18)}  {text}" for name, text in PROMPT_COMMANDS.items()))
 
     def _reply_to_quit(self, words: list[str]) -> Reply:
-        """End the session."""
         return Reply(ends_session=True)
 
 

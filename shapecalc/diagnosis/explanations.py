@@ -111,7 +111,8 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
         axis=axis,
         is_divisor=message.op == REARRANGE.name and message.cause == "indivisible",
         is_channel=_is_channel_axis(message, axis),
-        is_joined=message.op == CONCAT.name or (message.framework == "numpy" and not LOADER_WORDS.search(text)),
+        is_loader_independent=message.op == CONCAT.name
+        or (message.framework == "numpy" and not LOADER_WORDS.search(text)),
         is_features=message.op in (LINEAR.name, MATMUL.name, CONV.name),
         text=text,
     )
@@ -189,7 +190,7 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
             axis=message.dim,
             is_channel=message.dim in (1, 3),
             is_divisor=divides,
-            is_joined=is_fixed,
+            is_loader_independent=is_fixed,
             is_features=is_features,
             is_length=message.cause == "lengths-differ",
             is_loss=message.about == LOSS_SUBJECT,
@@ -202,7 +203,7 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
     if (mask := MASK_INDEX.search(message.quote)) and message.about == MASK_SUBJECT:
         sizes = (*shape[int(mask[2]) :][:1], *other[int(mask[1]) :][:1])
         numbers = [size for size in sizes if isinstance(size, int)]
-        context = MismatchContext(axis=int(mask[2]), is_joined=True, text=text)
+        context = MismatchContext(axis=int(mask[2]), is_loader_independent=True, text=text)
         return Figures((numbers[0], numbers[1]), context) if len(numbers) == 2 and other != shape[:1] else None
     differences = numeric_differences(shape, other)
     if len(differences) != 1 or (len(shape) != len(other) and message.cause != "not-about-shape"):
@@ -213,7 +214,7 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
     context = MismatchContext(
         axis=known_axis,
         is_channel=is_channel,
-        is_joined=message.about != LOSS_SUBJECT,
+        is_loader_independent=message.about != LOSS_SUBJECT,
         is_length=message.cause == "lengths-differ",
         is_features=message.about == WEIGHTS_SUBJECT and len(shape) == 2 and axis == _input_axis(message),
         is_weight=message.about == WEIGHTS_SUBJECT,

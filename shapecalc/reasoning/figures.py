@@ -148,7 +148,7 @@ IMAGE_CHANNEL_ADVICE = {
 }
 """Description and advice for each pair of an actual and an expected number of image channels."""
 MIN_DIGITS = 3
-"""The minimum number of digits of two numbers of which one is taken for a typing error of the other."""
+"""The minimum number of digits of a number that is regarded as a mistyped form of another one."""
 MIN_FLAT_SIDE = 28
 """The minimum side of a flattened square image."""
 MIN_PICTURE_SIDE = 16
@@ -212,7 +212,7 @@ class MismatchContext(Record):
     """Whether the second number must divide the first."""
     is_channel: bool | None = False
     """Whether the numbers are sizes of an image's channel axis; None if the shapes are unknown."""
-    is_joined: bool = False
+    is_loader_independent: bool = False
     """Whether a data loader cannot have set the sizes: those of concatenated operands, masks and declared inputs."""
     is_features: bool = False
     """Whether the numbers are the feature counts of a layer's input and of its weight."""
@@ -375,7 +375,7 @@ class OffByOneReason(Record):
 
 
 def _is_square_grid(small: int, context: MismatchContext) -> bool:
-    return _grid_side(small) > 0 and not context.is_features and not context.is_joined
+    return _grid_side(small) > 0 and not context.is_features and not context.is_loader_independent
 
 
 def _is_map_side(_small: int, context: MismatchContext) -> bool:
@@ -407,7 +407,7 @@ OFF_BY_ONE_REASONS = (
         "find the row: a header, a total or a filter",
     ),
     OffByOneReason(
-        lambda _, context: context.axis == 0 and not context.is_joined,
+        lambda _, context: context.axis == 0 and not context.is_loader_independent,
         "would be one sample that only one side has: a label that is missing, or an end that is counted twice",
         "find the sample, by the length of both at dim 0, or cut the longer to {small}",
         "{large} = {small}+1, at dim 0",
@@ -424,7 +424,9 @@ OFF_BY_ONE_REASONS = (
         "resize the embedding after tokens are added: model.resize_token_embeddings(len(tokenizer))",
     ),
     OffByOneReason(
-        lambda _, context: LABEL_WORDS.search(context.text) is not None and (context.axis != 0 or context.is_joined),
+        lambda _, context: (
+            LABEL_WORDS.search(context.text) is not None and (context.axis != 0 or context.is_loader_independent)
+        ),
         "would be a class for the background",
         "build both with {large} classes, or both with {small}",
     ),
@@ -497,7 +499,7 @@ def _explain_squares(actual: int, expected: int, context: MismatchContext) -> It
         terms = (_format_grid(side, count), _format_grid(other_side, other))
         beside = {0: "", 1: " and a class token"}.get(max(count, other), f" beside {count} tokens of text")
         is_picture = max(side, other_side) > MAX_GRID_SIDE
-        if context.is_joined and not count and max(side, other_side) == 2 * min(side, other_side):
+        if context.is_loader_independent and not count and max(side, other_side) == 2 * min(side, other_side):
             yield Candidate(
                 1,
                 f"{actual} = {terms[0]}, {expected} = {terms[1]}",
@@ -1042,7 +1044,7 @@ def _explain_text_ratio(actual: int, expected: int, context: MismatchContext) ->
 
 
 def _explain_joined_setting(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a number of features as the sum of a setting and another number in the text."""
+    """Explain a feature count as the sum of a setting and another number in the text."""
     if not context.is_features or context.axis is not None:
         return
     for name, digits in SETTING_VALUE.findall(context.text):
@@ -1120,7 +1122,13 @@ def _explain_last_batch(actual: int, expected: int, context: MismatchContext) ->
     if target and (not sample or actual % sample):
         return
     is_first = context.axis == 0 or bool(target)
-    if context.is_joined or not is_first or not 0 < samples < requested or requested % samples == 0 or len(target) == 1:
+    if (
+        context.is_loader_independent
+        or not is_first
+        or not 0 < samples < requested
+        or requested % samples == 0
+        or len(target) == 1
+    ):
         return
     is_stated = LOADER_WORDS.search(context.text) is not None
     sentence = f"{samples} samples where {requested} were configured: "
@@ -1193,7 +1201,7 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
             else f"give the layer one of the {times} inputs, or build it for {actual}",
         )
         return
-    if times == 2 and small >= MIN_CHANNELS and LEVEL_WORDS.search(context.text) and context.is_joined:
+    if times == 2 and small >= MIN_CHANNELS and LEVEL_WORDS.search(context.text) and context.is_loader_independent:
         yield Candidate(
             2,
             f"{large} = 2*{small}",

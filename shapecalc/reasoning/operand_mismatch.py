@@ -321,7 +321,7 @@ def explain_mismatch(request: Request) -> str:
     if pair is None:
         return ""
     is_features = request.op in (*MATRIX_PRODUCTS, "conv")
-    context = MismatchContext(is_joined=request.op == "concat", is_features=is_features)
+    context = MismatchContext(is_loader_independent=request.op == "concat", is_features=is_features)
     found = explain_number_mismatch(pair, context)[:1]
     large, small = max(pair), max(1, min(pair))
     plain = f"{large} is {large - small} more than {small}" if large < 2 * small else ""

@@ -91,7 +91,7 @@ EXPLAINED = [
     ((3, 4), MismatchContext(axis=2), "one-more", "4 = 3+1, an odd and an even length"),
     ((4194304, 3686400), PLAIN, "squares", "4194304 = 2048*2048, 3686400 = 1920*1920"),
     ((77, 154), PLAIN, "positions", "154 = 2*77"),
-    ((32, 64), MismatchContext(is_joined=True, text="torch.cat([x, skip], dim=1)"), "ratio", "64 = 2*32"),
+    ((32, 64), MismatchContext(is_loader_independent=True, text="torch.cat([x, skip], dim=1)"), "ratio", "64 = 2*32"),
     ((3559040,), MismatchContext(target=(1, 50, 40, 640)), "map", "3559040 = 640*83*67"),
     ((3969,), MismatchContext(target=(2, -1), text="attention_mask.view"), "square-mask", "3969 = 63*63"),
     ((5,), MismatchContext(target=(2, 2), text="confusionMatrix = count.reshape"), "confusion", "5 counts, 4 = 2*2"),

@@ -38,6 +38,8 @@ ARROW = "─▸"
 """The arrow in the line with the answer."""
 UNCONNECTED_GAP = 21
 """The number of cells between the input dims and the requested dims in `draw_unconnected_dims`."""
+READING_WIDTH = 22
+"""The width of the left column of two readings of a permutation, in cells."""
 MIN_REASON_WIDTH = 24
 """The minimum width of a reason, in cells; longer reasons are wrapped."""
 MAX_LISTED_DIMS = 5
@@ -170,8 +172,8 @@ def draw_permutation(
     return stack_texts(lines if len(lines) <= height else lines[-height:])
 
 
-def draw_inverse_reading(layout: StageLayout, glyphs: GlyphSet = UNICODE) -> Text:
-    """Draw the inverse reading of a permutation beside the correct one.
+def draw_inverse_reading(layout: StageLayout, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text:
+    """Draw the inverse reading of a permutation beside the correct one, or above it if the width requires it.
 
     In the inverse reading, the permutation gives the destination of each input dim.
 
@@ -183,13 +185,17 @@ def draw_inverse_reading(layout: StageLayout, glyphs: GlyphSet = UNICODE) -> Tex
     dim 1 ┄┄▸ place 2     place 1 fetches dim 2: c 4
     dim 2 ┄┄▸ place 0     place 2 fetches dim 0: a 2
     """
-    lines, dots = [Text("you sent".ljust(22), BOLD_ERROR).append("asked", "bold")], glyphs.copied_size_line * 2
+    sent, asked = [Text("you sent", BOLD_ERROR)], [Text("asked", "bold")]
+    dots = glyphs.copied_size_line * 2
     for place, (axis,) in enumerate(axes[:1] for axes in layout.wires):
         cell = layout.cells_before[axis]
-        line = Text(f"dim {place} {dots}{glyphs.pointer} place {axis}".ljust(22), ERROR_COLOUR)
-        line.append(f"place {place} fetches dim {axis}: ", "default")
-        lines.append(line.append(f"{mark_text(cell.mark, glyphs)} {cell.dim}", mark_colour(cell.mark) or "default"))
-    return stack_texts(lines)
+        sent.append(Text(f"dim {place} {dots}{glyphs.pointer} place {axis}", ERROR_COLOUR))
+        dim = f"{mark_text(cell.mark, glyphs)} {cell.dim}"
+        asked.append(Text(f"place {place} fetches dim {axis}: ").append(dim, mark_colour(cell.mark) or "default"))
+    if READING_WIDTH + max(map(len, asked)) > width:
+        return stack_texts([*sent, *asked])
+    pairs = zip(sent, asked, strict=True)
+    return stack_texts([Text.assemble(left, " " * (READING_WIDTH - len(left)), right) for left, right in pairs])
 
 
 def draw_unconnected_dims(answer: Trace | Chain, blank: str, glyphs: GlyphSet = UNICODE) -> Text | None:

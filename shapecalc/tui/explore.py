@@ -100,9 +100,11 @@ MIN_GRID_LINES, MAX_GRID_LINES = 12, 24
 """The minimum and maximum height, with the border, of the tables of a large tensor in an unfocused panel."""
 WIDE_LINES = 40
 """The number of lines of all panels above which the comparison may list the names in columns."""
-SIDE_PANELS, COLUMN_PANELS = ("compare", "code", "signs"), ("steps", "legend")
+SIDE_PANELS, COLUMN_PANELS = ("compare", "code", "signs", "help"), ("steps", "legend")
 """The ids of the panels below the answer, of which the first that are not empty are shown, and of those in the column
 of a wide screen."""
+PANEL_TITLES = {"legend": "Signs", "help": "Keys"}
+"""The titles of panels, if they differ from their ids."""
 MAX_STEPS_LINES = 30
 """The maximum number of lines of the steps in the column of a wide screen."""
 EMPTY_FIELD = "–"  # noqa: RUF001
@@ -131,6 +133,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         ),
         *(Binding(key.name, key.action, key.label, show=False, tooltip=key.help) for key in widgets.GLOBAL_KEYS),
     ]
+
+    _question_lines = 1
+    """The height of the fields and their carets, in lines."""
 
     @dataclass
     class QuestionShown(Message):
@@ -199,8 +204,6 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._side_layout: tuple[int, int, tuple[tuple[str, int], ...]] = (0, 0, ())
         """The heights of the area above the command line, of the panels below the answer, and of each of these panels
         and of those in the column."""
-        self._question_lines = 1
-        """The height of the fields and their carets, in lines."""
         self._compare_timer: Timer | None = None
         self._shared_heights = SharedHeights()
         self._heights = PictureHeights(0, 0, is_beside=True)
@@ -233,7 +236,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         for name in ("step", *SIDE_PANELS, *COLUMN_PANELS):
             panel = self.query_one(f"#{name}", Panel)
             panel.can_focus = False
-            panel.set_title("Signs" if name == "legend" else name.capitalize())
+            panel.set_title(PANEL_TITLES.get(name, name.capitalize()))
         self.query_one("#answer").border_title = "Answer"
         self.focus_initial_widget()
         if self.state.cursor is not None:
@@ -995,6 +998,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         )  # a large grid takes the lines of the card
         shown = card_lines if has_card else answer_lines
         blank_lines = height - fixed - lines + (plan.card if has_card else 0) - len(shown)
+        is_refused = state.result.problem is not None and not state.must_predict_validity
+        self.query_one("#answer").set_class(is_refused, "-refused")
         self._set_text("answer", stack_texts([*shown, *[Text(end="")] * blank_lines]))
         self._apply_panel_heights(plan, lines)
         self._draw_side_panels()
@@ -1154,7 +1159,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             names, lines = SIDE_PANELS[: bool(plan.compare)], plan.compare
         else:
             has_code = state.is_offered("code") and (self._code[0] != state.question or bool(self._code[1]))
-            shown = zip(SIDE_PANELS, (bool(plan.compare), has_code, not self._is_wide), strict=True)
+            shown = zip(SIDE_PANELS, (bool(plan.compare), has_code, not self._is_wide, True), strict=True)
             names = tuple([name for name, is_shown in shown if is_shown][:2])
         names, lines = ((), 0) if is_hidden or not names else (names, lines)
         body = self.app.size.height - 1 - BORDER_LINES - self._question_lines - (0 if is_hidden else plan.command)
@@ -1202,6 +1207,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if name == "steps":
             is_typing = self._paused_question != state.question
             return None if is_typing else partial(side.steps_text, state.answer, state.current_step)
+        if name == "help":
+            return partial(side.table_text, tuple(dict.fromkeys(self.help()[1])))
         return side.signs_text
 
     def _draw_titles(self) -> None:
@@ -1279,11 +1286,14 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.schedule_draw()
 
     def _comparison_text(self, width: int, height: int) -> Text:
-        """Draw the last comparison in the longest form that fits."""
+        """Draw the last comparison in the longest form that fits, or the beginning of a longer form."""
         for form in ("listed", "wrapped"):
             if len(lines := self._comparison_lines(width, form)) <= height:
                 return stack_texts(lines)
-        return stack_texts(explore_text.limit_comparison(self._comparison_lines(width, "short"), height))
+        short = self._comparison_lines(width, "short")
+        if len(short) + 1 < height:
+            return stack_texts([*lines[: height - 1], Text("… c shows all of them", "dim")])
+        return stack_texts(explore_text.limit_comparison(short, height))
 
     def _comparison_lines(self, width: int, form: explore_text.ComparisonForm) -> list[Text]:
         """Return the lines of the last comparison, with a cache."""

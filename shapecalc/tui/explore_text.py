@@ -544,7 +544,7 @@ def _permutation_hint(state: ExploreState, layout: StageLayout, width: int) -> T
     The inverse is drawn if the user predicted the output of the inverse permutation.
     """
     if state.mistake is not None and _reads_inverse(state, layout):
-        return draw_inverse_reading(layout)
+        return draw_inverse_reading(layout, width)
     request = shape_text(layout.stage.requested)
     sentence = f"The first number of {request} is the dim that comes to place 0, the second that of place 1."
     return stack_texts(wrap_line(Text(sentence, "dim"), width))

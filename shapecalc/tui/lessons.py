@@ -6,6 +6,7 @@ order.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from textwrap import wrap
 from typing import Any
 
@@ -23,6 +24,7 @@ from textual.widgets.option_list import Option
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import product
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, parse_axes, shape_text, split_outside_brackets
 from shapecalc.render.canvas import UNICODE, clip_line, stack_texts, wrap_line
 from shapecalc.render.cut import CutState, cut_heading, draw_cut_tape
@@ -654,6 +656,10 @@ class LessonsScreen(TaskScreen):
 
     def shown_keys(self) -> tuple[Key, ...]:
         """Return the keys of the list while it is visible, otherwise those of the lesson."""
+        if self.lesson is None and not self._is_list_visible:
+            return tuple(
+                [replace(key, label="begin") if key.action == "submit" else key for key in super().shown_keys()]
+            )
         return LIST_KEYS if self._is_list_visible else super().shown_keys()
 
     @property
@@ -734,7 +740,12 @@ class LessonsScreen(TaskScreen):
         ).partition("\n")
         text = Text.assemble((head, "bold"), "\n", others)
         if not self.has_class("-outlined"):
-            return text
+            stations = self.outline()[1][: len(lessons)]
+            half = (len(stations) + 1) // 2
+            table = Table.grid(padding=(0, 3))
+            for left, right in zip_longest(stations[:half], stations[half:], fillvalue=""):
+                table.add_row(left, right)
+            return Group(text, "", table)
         points = Table.grid(padding=(0, 1))
         for lesson in lessons:
             points.add_row(

@@ -147,13 +147,19 @@ def signs_text(width: int, height: int) -> Text:
     a b c    axes of the input without a name; a dim keeps the
              letters of its axes
     """
-    signs = max(len(sign) for sign, _ in LEGEND) + 2
+    return table_text(LEGEND, width, height)
+
+
+@lru_cache(maxsize=8)
+def table_text(entries: tuple[tuple[str, str], ...], width: int, height: int) -> Text:
+    """Format signs or keys with their meanings, in as many columns as needed, or as many of them as fit."""
+    signs = max(len(sign) for sign, _ in entries) + 2
     for count in range(1, MAX_SIGN_COLUMNS + 1):
         room = (width + SIGN_GAP) // count - SIGN_GAP
-        columns = _sign_columns(room - signs, signs, height, count)
+        columns = _table_columns(entries, room - signs, signs, height, count)
         if columns is not None or count == MAX_SIGN_COLUMNS or room - signs < 2 * signs:
             break
-    columns = columns or _sign_columns(width - signs, signs, height, 1, is_cut=True) or []
+    columns = columns or _table_columns(entries, width - signs, signs, height, 1, is_cut=True) or []
     lines = list[Text]()
     for row in range(max(map(len, columns), default=0)):
         line = Text(no_wrap=True, end="")
@@ -165,10 +171,12 @@ def signs_text(width: int, height: int) -> Text:
     return stack_texts(lines) if lines else Text(end="")
 
 
-def _sign_columns(room: int, indent: int, height: int, count: int, *, is_cut: bool = False) -> list[list[Text]] | None:
-    """Distribute the legend over columns of a height; return None if it does not fit, unless `is_cut`."""
+def _table_columns(
+    entries: Sequence[tuple[str, str]], room: int, indent: int, height: int, count: int, *, is_cut: bool = False
+) -> list[list[Text]] | None:
+    """Distribute entries over columns of a height; return None if they do not fit, unless `is_cut`."""
     columns = list[list[Text]]([[]])
-    for sign, meaning in LEGEND:
+    for sign, meaning in entries:
         first, *others = wrap_line(Text(meaning, "dim"), max(1, room))
         entry = [Text.assemble((sign.ljust(indent), "bold"), first)]
         entry += [Text(" " * indent).append_text(line) for line in others]

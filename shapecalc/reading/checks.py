@@ -232,6 +232,50 @@ def _check_response_norm(shape: Shape, _: CheckedArguments) -> Iterator[Conditio
     yield ()
 
 
+def _check_dropout_of_vectors(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
+    """Check the rank of the input and the rate of `dropout1d`."""
+    _require_rank(shape, 2, 3)
+    yield from _check_probability(shape, arguments)
+
+
+def _check_prelu_function(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
+    """Check that the weight has one value, or one per channel."""
+    weight = arguments["weight"]
+    if not isinstance(weight, tuple):
+        yield ()
+    elif len(weight) > 1:
+        raise rule_error(LAYER_MISMATCH, f"its weight is a vector, not {shape_text(weight)}")
+    elif product(weight) != 1:
+        _require_min_rank(shape, 1)
+        yield _require_size(shape, min(len(shape) - 1, 1), product(weight))
+
+
+def _check_channel_shuffle(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
+    """Check that the channels are a multiple of the groups."""
+    _require_min_rank(shape, 3)
+    groups, channels = arguments["groups"], shape[1]
+    if not isinstance(groups, int):
+        return
+    if groups < 1 or (isinstance(channels, int) and channels % groups):
+        raise rule_error(LAYER_MISMATCH, f"{channels} channels are not a multiple of {groups} groups")
+    yield require_divisible(channels, groups)
+
+
+def _check_renorm(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
+    """Check that there are at least 2 dims, and that the axis exists."""
+    _require_min_rank(shape, 2)
+    yield from _make_axis_check()(shape, arguments)
+
+
+def _check_instance_norm_function(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
+    """Check the number of values of each mean, and the size of the statistics, the weight and the bias."""
+    _require_min_rank(shape, 2)
+    for name in ("running_mean", "running_var", "weight", "bias"):
+        yield _require_channels(shape, name, arguments)
+    if arguments["use_input_stats"] is not False:
+        _require_several_values(product(shape[2:]))
+
+
 _BATCH = ("num_features", "eps", "momentum", "affine=True", "track_running_stats=True")
 _INSTANCE = ("num_features", "eps", "momentum", "affine=False", "track_running_stats=False")
 _LAYER = ("normalized_shape", "eps", "elementwise_affine=True", "bias")
@@ -247,6 +291,8 @@ CHECKED_LAYERS: Mapping[str, CheckedLayer] = {
     "GroupNorm": CheckedLayer(("num_groups", "num_channels", "eps", "affine=True"), _check_group_norm),
     "LocalResponseNorm": CheckedLayer(("size", "alpha", "beta", "k"), _check_response_norm),
     "PReLU": CheckedLayer(("num_parameters=1", "init"), _check_prelu),
+    "ChannelShuffle": CheckedLayer(("groups",), _check_channel_shuffle),
+    "SyncBatchNorm": CheckedLayer(_BATCH, _make_batch_norm_check(2, 3, 4, 5, 6)),
     **dict.fromkeys(
         ("Dropout", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"),
         CheckedLayer(("p", "inplace"), _check_probability),
@@ -294,7 +340,18 @@ CHECKED_FUNCTIONS: Mapping[str, CheckedLayer] = {
     **dict.fromkeys(
         ("softmax", "log_softmax", "softmin", "cumsum", "cumprod"), CheckedLayer(("dim",), _make_axis_check())
     ),
-    "dropout": CheckedLayer(("p", "training"), _check_probability),
+    **dict.fromkeys(
+        ("dropout", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"),
+        CheckedLayer(("p", "training"), _check_probability),
+    ),
+    "dropout1d": CheckedLayer(("p", "training"), _check_dropout_of_vectors),
+    "prelu": CheckedLayer(("weight",), _check_prelu_function),
+    "channel_shuffle": CheckedLayer(("groups",), _check_channel_shuffle),
+    "renorm": CheckedLayer(("p", "dim", "maxnorm"), _check_renorm),
+    "instance_norm": CheckedLayer(
+        ("running_mean", "running_var", "weight", "bias", "use_input_stats=True"), _check_instance_norm_function
+    ),
+    "local_response_norm": CheckedLayer(("size", "alpha", "beta", "k"), _check_response_norm),
     "normalize": CheckedLayer(("p", "dim"), _make_axis_check(1)),
     "tril": CheckedLayer(("diagonal",), _check_matrix),
     "triu": CheckedLayer(("diagonal",), _check_matrix),

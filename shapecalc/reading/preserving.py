@@ -79,9 +79,12 @@ _GROUPS: Mapping[str, PreservingFunction] = {
     "hardsigmoid exp expm1 log log1p log2 log10 abs sin cos tan asin acos atan sinh cosh erf neg square pow rsqrt sqrt "
     "reciprocal exp2 acosh asinh atanh erfc erfinv lgamma digamma logit sinc deg2rad rad2deg sgn clamp_min clamp_max "
     "round clamp clip sign logical_not normalize isnan isinf isfinite nan_to_num floor ceil trunc frac fmod "
-    "remainder atan2 lerp xlogy angle real conj": ELEMENTWISE,
+    "remainder atan2 lerp xlogy angle real conj absolute arccos arccosh arcsin arcsinh arctan arctanh negative "
+    "positive bitwise_not hardshrink softshrink tanhshrink threshold rrelu i0 signbit isposinf isneginf isreal "
+    "arctan2": ELEMENTWISE,
+    "dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout prelu channel_shuffle renorm": ELEMENTWISE,
     "softmax softmin log_softmax layer_norm masked_fill tril triu cumsum cumprod": CONTIGUOUS,
-    "batch_norm group_norm rms_norm": SUGGESTED_FORMAT,
+    "batch_norm group_norm rms_norm instance_norm local_response_norm": SUGGESTED_FORMAT,
     "masked_fill_": SAME_STRIDES,
 }
 PRESERVING_FUNCTIONS: Mapping[str, PreservingFunction] = {
@@ -100,6 +103,7 @@ BROADCASTING_METHODS = {
     "fmod",
     "remainder",
     "atan2",
+    "arctan2",
     "lerp",
     "xlogy",
 }

@@ -150,7 +150,7 @@ array_split as_list ascontiguousarray astype cast constant convert_to_tensor cop
 identity isqrt len list mod pack permute_dimensions permute_dims power rank rearrange reduce reduce_max reduce_mean
 reduce_min reduce_sum rollaxis stop_gradient take_along_axis tuple unpack unstack tensorflow.tile tf.tile random shape
 Generator Size cuda device from_numpy get_device is_complex is_contiguous is_floating_point item numpy finfo iinfo
-dispatch_attention_fn
+dispatch_attention_fn equal allclose is_same_size is_nonzero is_signed
 """
 """The calls of other libraries, and those that return no tensor or need a device or an array."""
 

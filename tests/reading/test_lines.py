@@ -398,3 +398,33 @@ def test_loops_of_unknown_length_keep_what_every_turn_keeps(result, shape):
     rows = {line.line: line.format_values() for line in collect_code_lines(records)}
     assert (rows[7], rows[8], rows[10], rows[14]) == ("y 2,3", "row 3", "count ?", "y 2,3")
     assert [call.call for call in calls] == ["y[kept]"]
+
+
+OUTPUTS = """
+from .modeling_outputs import BaseModelOutputWithPooling
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x @ x.mT
+
+
+def f(x, mask):
+    kept = torch.where(mask)[0]
+    kept = kept[:100]
+    size = int(x.max().item())
+    y = F.interpolate(x[None, None], size=(size, size))
+    out = BaseModelOutputWithPooling(last_hidden_state=Square.apply(x), pooler_output=x)
+    out.pooler_output = out[0].flatten()
+    return out.pooler_output, out
+"""
+
+
+def test_lines_of_sizes_that_depend_on_elements_and_of_outputs():
+    records, _ = interpret(OUTPUTS, x="2,3", mask="7")
+    rows = {line.line: line.format_values() for line in collect_code_lines(records)}
+    assert rows[13] == "kept K2"
+    assert rows[15] == "y 1,1,K3,K4"
+    assert rows[16] == "out.last_hidden_state 2,2  out.pooler_output 2,3"
+    assert rows[18] == "out.pooler_output 4  out.last_hidden_state 2,2"

@@ -125,3 +125,9 @@ def test_arguments_that_are_none_are_asked_for(use):
 @pytest.mark.parametrize(("code", "shape"), [("torch.Tensor(2, 4)", "2,4"), ("torch.Tensor([[2], [4]])", "2,1")])
 def test_tensor_takes_a_shape_or_elements(code, shape):
     assert shape_text(interpret_code(f"import torch\n{code}", {}).input_shape) == shape == shape_text(parse_dims(shape))
+
+
+def test_unknown_types_are_asked_for():
+    code = "def f(x, w):\n    if isinstance(w, int):\n        w = (w, 3)\n    return x.view(w)"
+    (call,) = questions_of(code)
+    assert call.as_json() == {"call": "w", "line": 6, "proposal": None, "option": "--where"}

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from math import isnan, isqrt, nan
 
-from shapecalc.core.dims import Dim, Monomial, product, quotient
+from shapecalc.core.dims import Dim, Monomial, dim_names, product, quotient
 from shapecalc.core.limits import MAX_SHAPE_DIMS
 from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, SELECT
 from shapecalc.core.ops.slice import SLICE
@@ -15,6 +15,8 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import SIZE_BOUND
 from shapecalc.reading.code.values import (
+    UNKNOWN_ELEMENT,
+    UNKNOWN_INTEGER,
     Binding,
     CheckRefused,
     CodeDict,
@@ -129,6 +131,9 @@ def _apply_number_operator(left: Dim | float, symbol: str, right: Dim | float, e
 
     Returns nan for symbolic sizes and on overflow.
     """
+    unknown = next((part for part in (left, right) if part is UNKNOWN_ELEMENT or part is UNKNOWN_INTEGER), None)
+    if unknown is not None:
+        return unknown if symbol in INTEGER_OPERATORS or symbol == "*" else UNKNOWN_ELEMENT
     if isinstance(left, Monomial) or isinstance(right, Monomial) or symbol not in NUMBER_OPERATORS:
         return nan
     if symbol in ("/", "//", "%") and right == 0:
@@ -245,7 +250,12 @@ def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> T
     items = _expand_index(key if isinstance(key, tuple) else (key,), tensor.rank, error)
     axes = [item for item in items if item is not None]
     slices = [item if isinstance(item, slice) else slice(None) for item in axes]
-    unknown = [axis for axis, part in enumerate(slices) if any(map(_depends_on_elements, _slice_ends(part)))]
+    data_dependent = [bool({*dim_names([dim])} & tensor.program.element_names) for dim in tensor.shape]
+    unknown = [
+        axis
+        for axis, part in enumerate(slices)
+        if any(map(_depends_on_elements, _slice_ends(part))) or (data_dependent[axis] and part != slice(None))
+    ]
     slices = [slice(None) if axis in unknown else part for axis, part in enumerate(slices)]
     if any(part != slice(None) for part in slices):
         ends = [end for part in slices for end in _slice_ends(part)]

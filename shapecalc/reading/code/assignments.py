@@ -62,7 +62,7 @@ class AssignmentEvaluator(FunctionEvaluator):
             self.add_child(owner, attribute, value)
         elif isinstance(owner, LayerInstance) and (changed := change_argument(owner, attribute, value)):
             self.assign_name(base, changed)
-        elif isinstance(owner, LayerInstance) and (attribute == "weight" or not isinstance(value, TracedTensor | None)):
+        elif isinstance(owner, LayerInstance) and is_changed_by(owner, attribute, value):
             unknown = usage_error(
                 f"{truncate(name)} is assigned, and the layer is not known", PASTE_HINT, argument="line"
             )
@@ -243,6 +243,16 @@ class AssignmentEvaluator(FunctionEvaluator):
         except (TypeError, IndexError, ValueError):
             raise self.error(target, f"there is no such element among {len(items)}") from None
         self.journal.write(base.state, "items", tuple(items))
+
+
+def is_changed_by(layer: LayerInstance, name: str, value: Binding) -> bool:
+    """Return whether the assignment of an attribute may change the shapes that a layer returns.
+
+    The attributes of a layer with known parameters that are none of them are marks of a user.
+    """
+    if name in ("weight", *LAYER_PARAMETERS.get(layer.name, ())):
+        return True
+    return layer.name not in LAYER_PARAMETERS and not isinstance(value, TracedTensor | None)
 
 
 def change_argument(layer: LayerInstance, name: str, value: Binding) -> LayerInstance | None:

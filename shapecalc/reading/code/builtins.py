@@ -15,6 +15,8 @@ from shapecalc.reading.code.arithmetic import apply_binary_operator
 from shapecalc.reading.code.logic import freeze_value, truth_value
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.values import (
+    UNKNOWN_ELEMENT,
+    UNKNOWN_INTEGER,
     Binding,
     CodeDict,
     CodeList,
@@ -83,7 +85,8 @@ def _max_or_min(call: Call, _: ProgramSizes) -> CodeValue:
     sizes = [unwrap_size(value) for value in values]
     numbers = [size for size in sizes if isinstance(size, int | float)]
     if numbers and len(numbers) == len(sizes):
-        return nan if any(math.isnan(number) for number in numbers) else choose(numbers)
+        unknown = next((number for number in numbers if math.isnan(number)), None)
+        return choose(numbers) if unknown is None else unknown
     if sizes and all(size == sizes[0] for size in sizes) and is_dim(sizes[0]):
         return sizes[0]
     named = [size for size in sizes if isinstance(size, Monomial) and is_always_integral(size)]
@@ -127,6 +130,8 @@ def _make_rounding_function(function: Callable[[float], int]) -> Callable[[Call,
     def convert(call: Call, program: ProgramSizes) -> CodeValue:
         value, *_ = call.positional
         value = unwrap_size(value)
+        if value is UNKNOWN_ELEMENT or value is UNKNOWN_INTEGER:
+            return UNKNOWN_INTEGER
         if isinstance(value, float):
             if not isfinite(value):
                 raise call.error("this number is not known", "give sizes with --where")

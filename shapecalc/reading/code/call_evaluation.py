@@ -36,7 +36,7 @@ from shapecalc.reading.code.calls import (
 )
 from shapecalc.reading.code.kind_checks import apply_kind_rule
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
-from shapecalc.reading.code.logic import freeze_value, join_values, make_set
+from shapecalc.reading.code.logic import freeze_value, join_values, make_set, truth_value
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.modules import MATH_NAMES
 from shapecalc.reading.code.namespaces import TORCH_MODULES, find_namespace, is_missing_from_namespace
@@ -47,6 +47,7 @@ from shapecalc.reading.code.source import MODULE_NAMES, dotted_name, is_preservi
 from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS
 from shapecalc.reading.code.values import (
     MAYBE_NONE,
+    UNKNOWN_ELEMENT,
     UNKNOWN_INTEGER,
     AlternativeValue,
     AnswerableError,
@@ -99,6 +100,16 @@ IGNORED_ARGUMENTS = {
 
 IMPORTED_BUILTINS = {"partial", "OrderedDict", *REPEATING_FUNCTIONS, "make_divisible", "_make_divisible"}
 """Functions that code imports, but that are evaluated like Python's built-in functions."""
+OPERATOR_FUNCTIONS: Mapping[str, type[ast.operator]] = {
+    "operator.add": ast.Add,
+    "operator.sub": ast.Sub,
+    "operator.mul": ast.Mult,
+    "operator.truediv": ast.Div,
+    "operator.floordiv": ast.FloorDiv,
+    "operator.mod": ast.Mod,
+    "operator.matmul": ast.MatMult,
+}
+"""The operators that functions of the `operator` module apply, by full name."""
 FALSE_FUNCTIONS = {
     *("is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"),
     *("is_torchdynamo_compiling", "is_tracing_or_exporting", "is_exportable", "is_autocast_enabled"),
@@ -151,6 +162,7 @@ COPYING_FUNCTIONS = {
 """Functions that return a copy of their first argument, or an equivalent layer."""
 SELF_METHODS = {"eval", "train", "to", "cuda", "cpu", "half", "float", "requires_grad_", "apply", "double", "bfloat16"}
 """Methods of a module that return the module itself."""
+STRING_METHODS = ("join", "format", "lower", "upper", "split", "strip", "replace", "startswith", "endswith")
 DICT_METHODS = {"keys", "values", "items", "get", "pop", "copy", "update", "setdefault"}
 CACHE_CLASSES = {"DynamicCache", "EncoderDecoderCache"}
 """The cache classes of transformers, which grow with each call."""
@@ -183,8 +195,27 @@ def list_children(layers: Mapping[str, CodeValue], method: str) -> CodeList:
     return CodeList([*layers.items()] if method == "named_children" else layers.values())
 
 
+def is_output_class(name: str) -> bool:
+    """Return whether a class is a dataclass of results, as in transformers and diffusers.
+
+    >>> [is_output_class(name) for name in ("BaseModelOutputWithPast", "Transformer2DModelOutput", "OutputLayer")]
+    [True, True, False]
+    """
+    return re.fullmatch(r"\w*Output(With\w*)?", name) is not None
+
+
 class CallEvaluator(LayerEvaluator):
     """An evaluator of function, method and layer calls."""
+
+    def make_output(self, node: ast.Call, name: str) -> ObjectValue:
+        """Return an object of a dataclass of results, whose fields are the keyword arguments of a call."""
+        fields = self.evaluate_keywords(node)
+        decorator, annotation = ast.Name("dataclass", ast.Load()), ast.Name("object", ast.Load())
+        body: list[ast.stmt] = [ast.AnnAssign(ast.Name(word, ast.Store()), annotation, None, 1) for word in fields]
+        definition = ast.copy_location(ast.ClassDef(name, [], [], body, [decorator]), node)
+        instance = ObjectValue(ClassValue(definition, self.frame.module, (), CallFrame(name)))
+        instance.attributes.update(fields)
+        return instance
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
         """Evaluate a call, or return the tensors that the user provides for it."""
@@ -284,6 +315,8 @@ class CallEvaluator(LayerEvaluator):
 
     def call_value(self, node: ast.Call, callee: CodeValue) -> CodeValue:
         """Call a function, class, object or layer."""
+        if isinstance(callee, Monomial | ModuleValue):
+            raise self.unknown_function_error(node)
         if isinstance(callee, LayerInstance):
             if not is_known_layer(callee.name):
                 raise self.unknown_function_error(node)
@@ -292,8 +325,6 @@ class CallEvaluator(LayerEvaluator):
             return mark_not_none(result)
         if isinstance(callee, FunctionValue | ClassValue | ObjectValue):
             return self.call_user_code(node, callee, self.evaluate_bindings(node.args), self.evaluate_keywords(node))
-        if isinstance(callee, Monomial):
-            raise self.unknown_function_error(node)
         if isinstance(callee, AlternativeValue):
             return self.call_alternatives(node, callee)
         if isinstance(callee, LibraryName):
@@ -342,6 +373,14 @@ class CallEvaluator(LayerEvaluator):
         function = callee.function
         if isinstance(function, FunctionValue | ClassValue | ObjectValue):
             return self.call_user_code(node, function, positional, keywords)
+        if isinstance(function, PartialValue):
+            inner = [*function.positional, *callee.positional], {**function.keywords, **callee.keywords}
+            return self.call_partial(node, PartialValue(function.function, *inner))
+        if isinstance(function, AlternativeValue):
+            values: list[CodeValue] = [
+                PartialValue(value, callee.positional, callee.keywords) for value in function.values
+            ]
+            return self.call_alternatives(node, AlternativeValue(values, function.error))
         if function == LibraryName("get_interface") and isinstance(positional[0], FunctionValue):
             result = self.call_user_code(node, positional[0], positional[1:], keywords)
             # the attention weights depend on the implementation that the configuration selects
@@ -355,9 +394,30 @@ class CallEvaluator(LayerEvaluator):
                 tuple(values),
                 {name: value for name, value in named.items() if name not in IGNORED_ARGUMENTS},
             )
-        if isinstance(function, LibraryName) and not callee.positional and {*callee.keywords} <= IGNORED_ARGUMENTS:
-            return self.call_value(node, function)
+        if isinstance(function, LibraryName):
+            return self.call_with_values(node, function, positional, keywords)
         raise self.record_unknown_call(node, self.error(node, "this partial function is not supported"))
+
+    def call_with_values(
+        self, node: ast.Call, function: LibraryName, positional: Sequence[Binding], keywords: Mapping[str, Binding]
+    ) -> CodeValue:
+        """Call a library function with evaluated arguments."""
+        names = [f"(item {index})" for index in range(len(positional))]
+        outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
+        self.frame.state = outer.state
+        self.frame.variables |= dict(zip(names, positional, strict=True))
+        self.frame.variables |= {f"(word {name})": value for name, value in keywords.items()}
+        arguments: list[ast.expr] = [ast.copy_location(ast.Name(name, ast.Load()), node) for name in names]
+        words = [
+            ast.keyword(name, ast.copy_location(ast.Name(f"(word {name})", ast.Load()), node))
+            for name in keywords
+            if name not in IGNORED_ARGUMENTS
+        ]
+        callee = ast.copy_location(ast.parse(function.path, mode="eval").body, node)
+        try:
+            return self.evaluate(ast.copy_location(ast.Call(callee, arguments, words), node))
+        finally:
+            self.frame = outer
 
     def evaluate_keywords(self, node: ast.Call) -> dict[str, Binding]:
         """Return the keyword arguments of a call, or their errors."""
@@ -383,6 +443,12 @@ class CallEvaluator(LayerEvaluator):
             return self.call_module_method(node, base, name)
         if isinstance(base, ClassValue) and name in ("_from_config", "from_config"):
             return self.call_value(node, base)
+        if (
+            isinstance(base, ClassValue)
+            and name == "apply"
+            and isinstance(forward := self.find_member(base, "forward"), FunctionValue)
+        ):  # a subclass of `torch.autograd.Function`, whose context is the first argument
+            return self.call_user_code(node, forward, [nan, *self.evaluate_bindings(node.args)], {})
         if isinstance(base, CodeList):
             call = Call(name, tuple(self.evaluate_bindings(node.args)), {}, error)  # type: ignore[arg-type]
             result, items = call_list_method(base, call)
@@ -396,7 +462,7 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(base, tuple) and name in ("copy", "index", "count"):
             call = Call(name, tuple(self.evaluate_bindings(node.args)), {}, error)  # type: ignore[arg-type]
             return call_list_method(CodeList(base), call)[0]
-        if isinstance(base, str) and name in ("join", "format", "lower", "upper", "split", "startswith", "endswith"):
+        if isinstance(base, str) and name in STRING_METHODS:
             return self.call_string_method(node, base, name)
         return MISSING  # type: ignore[no-any-return]
 
@@ -443,6 +509,8 @@ class CallEvaluator(LayerEvaluator):
         arguments = [*self.evaluate_expressions(node.args)]
         if name in ("lower", "upper") and not arguments:
             return base.lower() if name == "lower" else base.upper()
+        if name == "replace" and len(arguments) == 2 and all(isinstance(argument, str) for argument in arguments):
+            return base.replace(*arguments)  # type: ignore[arg-type]  # both are strings
         if name in ("startswith", "endswith") and len(arguments) == 1 and isinstance(arguments[0], str):
             return base.startswith(arguments[0]) if name == "startswith" else base.endswith(arguments[0])
         return nan
@@ -499,7 +567,7 @@ class CallEvaluator(LayerEvaluator):
         elif len(operands) == 1 and isinstance(operands[0], TracedTensor) and operands[0].size is None:
             if name in ("max", "min"):
                 raise self.error(node, f"{name} of a tensor is its largest or smallest part", f"write x.{name}()")
-            return MISSING if name == "abs" else UNKNOWN_INTEGER if name == "int" else nan
+            return MISSING if name == "abs" else UNKNOWN_INTEGER if name == "int" else UNKNOWN_ELEMENT
         keywords = {word.arg or "": self.evaluate(word.value) for word in node.keywords}
         return BUILTINS[name](Call(name, tuple(operands), keywords, self.error_factory(node)), self.program)
 
@@ -528,8 +596,8 @@ class CallEvaluator(LayerEvaluator):
             return PartialValue(
                 self.evaluate(node.args[0]), self.evaluate_bindings(node.args[1:]), self.evaluate_keywords(node)
             )
-        if name == "map" and len(node.args) > 1:
-            return self.call_map(node)
+        if name in ("map", "filter") and len(node.args) > 1:
+            return self.call_map(node) if name == "map" else self.call_filter(node)
         if name in ("str", "repr", "type", "id") and len(node.args) == 1:
             value = self.evaluate_binding(node.args[0])
             return str(value) if name == "str" and isinstance(value, int | str) else nan
@@ -586,6 +654,32 @@ class CallEvaluator(LayerEvaluator):
         finally:
             self.frame = outer
         return CodeList(results)
+
+    def call_filter(self, node: ast.Call) -> CodeValue:
+        """Return the items of a list for which a function is true, as `filter` does."""
+        items = [*self.evaluate_iterable(node.args[1])]
+        results = self.call_map(ast.copy_location(ast.Call(node.func, node.args[:2], []), node))
+        truths = [truth_value(result) for result in results.items] if isinstance(results, CodeList) else []
+        if None in truths:
+            raise self.error(node, "which items are kept is not known")
+        return CodeList([item for item, is_kept in zip(items, truths, strict=True) if is_kept])
+
+    def call_reduce(self, node: ast.Call) -> CodeValue:
+        """Apply a function of two arguments to the items of a list from the left, as `functools.reduce` does."""
+        items = [*self.evaluate_iterable(node.args[1])]
+        items = [*self.evaluate_bindings(node.args[2:]), *items]
+        outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
+        self.frame.state = outer.state
+        names = [ast.copy_location(ast.Name(f"(item {index})", ast.Load()), node) for index in range(2)]
+        try:
+            total = CodeList(items[:1]).items[0] if items else self.evaluate_name(names[0])
+            for item in items[1:]:
+                self.count_iteration(node)
+                self.frame.variables.update(zip([name.id for name in names], (total, item), strict=True))
+                total = self.evaluate(ast.copy_location(ast.Call(node.args[0], [*names], []), node))
+        finally:
+            self.frame = outer
+        return total
 
     def call_reflection(self, node: ast.Call, name: str) -> CodeValue:
         """Call a built-in function that inspects or changes an object."""
@@ -683,8 +777,10 @@ class CallEvaluator(LayerEvaluator):
         cls = self.find_value(dotted_name(kind))
         if isinstance(cls, ClassValue):
             return isinstance(value, ObjectValue) and cls in value.cls.resolution_order()
+        if isinstance(value, Monomial) and self.may_be_none(value) and str(value) not in self.given_names:
+            return None  # an unknown name may be a size, a string or a tuple
         if isinstance(value, Monomial) and name in ("int", "str"):
-            return True if name == "int" else None  # an unknown name may be a size or a string
+            return name == "int"
         for known, types in INSTANCE_TYPES.items():
             if name in known.split():
                 return isinstance(value, types) and not (isinstance(value, bool) and name == "float")
@@ -745,9 +841,22 @@ class CallEvaluator(LayerEvaluator):
         if name in MASK_FUNCTIONS:
             return MAYBE_NONE
         if name == "get_interface" and len(node.args) == 2:
-            return PartialValue(LibraryName(name), [self.evaluate(node.args[1])], {})
+            is_eager = self.evaluate_binding(node.args[0]) == "eager"
+            eager = self.evaluate(node.args[1])
+            return eager if is_eager else PartialValue(LibraryName(name), [eager], {})
         if (name in COPYING_FUNCTIONS or full_name in COPYING_FUNCTIONS) and node.args:
             return self.evaluate(node.args[0])
+        if is_output_class(name) and not is_known_layer(name) and not node.args:
+            return self.make_output(node, name)
+        return self.call_standard_helper(node, name, full_name)
+
+    def call_standard_helper(self, node: ast.Call, name: str, full_name: str) -> CodeValue:
+        """Call a helper of Python's standard library, or return `MISSING` for any other function."""
+        if full_name in OPERATOR_FUNCTIONS and len(node.args) == 2:
+            left, right = node.args
+            return self.evaluate(ast.copy_location(ast.BinOp(left, OPERATOR_FUNCTIONS[full_name](), right), node))
+        if full_name == "functools.reduce" and len(node.args) in (2, 3):
+            return self.call_reduce(node)
         if full_name == "typing.cast" and len(node.args) == 2:
             return self.evaluate(node.args[1])
         if full_name == "inspect.signature" and len(node.args) == 1:
@@ -783,9 +892,8 @@ class CallEvaluator(LayerEvaluator):
         is_unknown = (base_name == "self" and not self.is_assigned("self")) or not (is_class or is_known_function(name))
         if is_unknown or isinstance(base_value, ObjectValue | SuperValue | ClassValue):
             raise self.unknown_function_error(node)
-        is_method = (
-            isinstance(function, ast.Attribute)
-            and base_name.partition(".")[0] not in self.module_names - self.inputs.keys()
+        is_method = isinstance(function, ast.Attribute) and (
+            base_name.partition(".")[0] not in self.module_names - self.inputs.keys() or self.is_tensor(base_name)
         )
         is_method = is_method and not is_class and (name not in CREATION_FUNCTIONS or self.is_assigned(base_name))
         operands = [function.value, *node.args] if is_method else node.args  # type: ignore[attr-defined]
@@ -822,6 +930,10 @@ class CallEvaluator(LayerEvaluator):
             self.check_reshape_target(rest[0])
         result = self.call_library_function(node, name, values, keywords, operands, is_method=is_method)
         return mark_not_none(result)
+
+    def is_tensor(self, name: str) -> bool:
+        """Return whether a dotted name is a variable with a tensor."""
+        return bool(name) and isinstance(self.find_value(name), TracedTensor)
 
     def make_layer(
         self, node: ast.Call, name: str, values: Sequence[CodeValue], keywords: Mapping[str, CodeValue]
@@ -949,7 +1061,7 @@ class CallEvaluator(LayerEvaluator):
         is_method: bool,
     ) -> CodeValue:
         """Set the element kinds of the result of a library function, and its smallest and largest element."""
-        if name == "dropout" and "training" not in keywords and len(operands) < 3:
+        if re.fullmatch(r"dropout\d?d?", name) and "training" not in keywords and len(operands) < 3:
             name = "training_dropout"
         if name in CHECKED_FUNCTIONS:
             values = [*values, *filter(None, [self.peek_tensor(operand) for operand in operands[1:]])]

@@ -10,6 +10,7 @@ from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.layer_calls import apply_window_layer
 from shapecalc.reading.code.list_functions import (
+    TENSOR_LIST_FUNCTIONS,
     apply_meshgrid,
     apply_pad_sequence,
     apply_stack_function,
@@ -58,6 +59,7 @@ SCALAR_CONSTRUCTORS = ("tensor", "as_tensor", "asarray", "array")
 """Functions that return their argument unchanged if it is a number."""
 LIST_FUNCTIONS = {
     *("pack", "unpack", "hstack", "vstack", "dstack", "row_stack", "column_stack", "meshgrid", "pad_sequence"),
+    *("block_diag", "cartesian_prod", "linalg.multi_dot", "chain_matmul"),
 }
 """The functions that take a list of tensors."""
 
@@ -72,6 +74,8 @@ def _call_list_function(call: Call) -> CodeValue:
     tensors = [value for value in values if isinstance(value, TracedTensor)]
     if len(tensors) < len(values) or not tensors:
         raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
+    if call.name in TENSOR_LIST_FUNCTIONS:
+        return TENSOR_LIST_FUNCTIONS[call.name](tensors, call)
     return apply_meshgrid(tensors, call) if call.name == "meshgrid" else apply_stack_function(call.name, tensors, call)
 
 

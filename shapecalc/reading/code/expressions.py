@@ -374,8 +374,9 @@ class ExpressionEvaluator(InterpreterState):
                 return None
             if not name or self.is_assigned(name):
                 return self.evaluate_attribute(node, self.evaluate(node.value))
-            if name.partition(".")[0] in LIBRARY_NAMES:
-                return LibraryName(name) if self.is_library_callable(name) else inf if node.attr == "inf" else nan
+            is_callable = self.is_library_callable(name)
+            if name.partition(".")[0] in LIBRARY_NAMES or (name.startswith("F.") and is_callable):
+                return LibraryName(name) if is_callable else inf if node.attr == "inf" else nan
             if node.attr == "shape" and not self.has_unnamed_input:
                 raise self.undeclared_size_list_error(node)
             if node.attr in ("shape", "T", "mT"):
@@ -415,6 +416,8 @@ class ExpressionEvaluator(InterpreterState):
         # a member of an enumeration is represented by its value
         if isinstance(base, float) or (node.attr == "value" and isinstance(base, str | int)):
             return base
+        if base is None and node.attr in self.sizes:  # the user describes an object whose default is None
+            return self.lookup_size(node, node.attr)
         if base is None and dotted_name(node.value):
             raise self.absent_value_error(node.value)
         if name := single_name(base):
@@ -675,6 +678,8 @@ class ExpressionEvaluator(InterpreterState):
         The condition, or its first unknown part, is recorded as a value that the user can provide.
         """
         part = self.unknown_part(test)
+        if part is not test and isinstance(value := self.evaluate_binding(part), Monomial):
+            return self.error(node, "which branch is taken is not known", unknown=value, placeholder="VALUE")
         condition = truncate(ast.unparse(part))
         mark = "" if dotted_name(part) else '"' if "'" in condition else "'"
         option = f"{mark}{condition}=False{mark}"
@@ -685,6 +690,8 @@ class ExpressionEvaluator(InterpreterState):
         """Return the first part of a condition that has an unknown truth value."""
         if isinstance(test, ast.BoolOp):
             return next((self.unknown_part(part) for part in test.values if self.evaluate_truth(part) is None), test)
+        if isinstance(test, ast.Call) and dotted_name(test.func) == "isinstance" and dotted_name(test.args[0]):
+            return test.args[0]
         return self.unknown_part(test.operand) if isinstance(test, ast.UnaryOp) else test
 
     def count_iteration(self, node: ast.AST) -> None:

@@ -98,49 +98,60 @@ _SPECIFICATIONS: Mapping[str, str] = {
     "f>f": "softmax softmin log_softmax gelu elu celu selu mish leaky_relu softplus "
     "hardswish hardsigmoid logsigmoid frac glu nanmean bernoulli histc interpolate affine_grid max_pool1d "
     "adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d BatchNorm1d BatchNorm2d "
-    "BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm GroupNorm PReLU Softmax2d Softmax LogSoftmax "
+    "BatchNorm3d SyncBatchNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm GroupNorm PReLU Softmax2d "
+    "Softmax LogSoftmax "
     "Softmin RReLU Hardshrink Softshrink LeakyReLU ELU CELU SELU GELU Mish LogSigmoid Hardswish Hardsigmoid Softplus "
     "Linear LazyLinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d MaxPool1d "
     "AdaptiveAvgPool1d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d Upsample "
     "TransformerEncoderLayer LSTM GRU RNN cross_entropy nll_loss huber_loss training_dropout "
-    "adaptive_avg_pool2d adaptive_avg_pool3d AdaptiveAvgPool2d AdaptiveAvgPool3d",
+    "adaptive_avg_pool2d adaptive_avg_pool3d AdaptiveAvgPool2d AdaptiveAvgPool3d hardshrink rrelu softshrink "
+    "gumbel_softmax quantile nanquantile pdist instance_norm "
+    "LSTMCell GRUCell RNNCell TransformerEncoder",
     "f>i": "multinomial",
     "f>c": "view_as_complex",
     "c>f": "view_as_real",
     "fc>cc": "stft",
-    "fc>fc": "mean reduce_mean normalize rms_norm logcumsumexp silu rand_like randn_like RMSNorm SiLU normal_ uniform_",
-    "fc>ff": "std var norm std_mean var_mean",
+    "fc>fc": "mean reduce_mean normalize rms_norm logcumsumexp silu rand_like randn_like RMSNorm SiLU normal_ "
+    "uniform_ renorm cholesky_inverse linalg.vecdot",
+    "fc>ff": "std var norm std_mean var_mean linalg.cond",
     "if>if": "abs_ relu relu6 hardtanh topk kthvalue median nanmedian ceil floor round trunc max_pool2d max_pool3d "
-    "avg_pool1d avg_pool2d avg_pool3d ReLU ReLU6 Hardtanh Threshold MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d",
+    "avg_pool1d avg_pool2d avg_pool3d ReLU ReLU6 Hardtanh Threshold MaxPool2d MaxPool3d AvgPool1d AvgPool2d "
+    "AvgPool3d threshold",
     "if>ii": "argmax argmin",
-    "if>ff": "LocalResponseNorm",
-    "ifc>ifc": "neg reflected",
-    "ifc>iff": "abs",
-    "ifc>ffc": "softsign Softsign Tanhshrink",
-    "bi>bi": "invert",
-    "bif>bif": "amax amin max min sort mode aminmax cummax cummin sign bernoulli_",
+    "if>ff": "LocalResponseNorm local_response_norm",
+    "ifc>ifc": "neg reflected negative positive mv vdot addmv addbmm tensordot index_reduce bilinear "
+    "linalg.multi_dot chain_matmul",
+    "ifc>iff": "abs absolute",
+    "ifc>ffc": "softsign Softsign Tanhshrink tanhshrink corrcoef cov trapz trapezoid cumulative_trapezoid",
+    "bi>bi": "invert bitwise_not",
+    "bif>bif": "amax amin max min sort mode aminmax cummax cummin sign bernoulli_ msort",
     "bif>iif": "nansum",
     "bif>iii": "argsort",
-    "bif>fff": "erf erfc erfinv lgamma digamma logit deg2rad rad2deg",
+    "bif>fff": "erf erfc erfinv lgamma digamma logit deg2rad rad2deg i0",
     "bif>ccc": "fft.rfft fft.rfft2 fft.rfftn",
     "bfc>bfc": "F.unfold F.fold",
-    "bifc>iifc": "sum cumsum cumprod prod square reduce_sum",
+    "bifc>iifc": "sum cumsum cumprod prod square reduce_sum vander",
     "bifc>fffc": "exp2 asinh acosh atanh sinc sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan sinh cosh "
-    "tanh sigmoid rsqrt reciprocal logsumexp Sigmoid Tanh",
+    "tanh sigmoid rsqrt reciprocal logsumexp Sigmoid Tanh arccos arccosh arcsin arcsinh arctan arctanh",
     "bifc>ffff": "angle fft.irfft fft.irfft2 fft.irfftn float half double bfloat16",
     "bifc>cccc": "fft.fft fft.ifft fft.fft2 fft.ifft2 fft.fftn fft.ifftn cfloat cdouble",
     "bifc>biff": "real",
-    "bifc>bbbb": "any all isnan isinf isfinite logical_not bool eq ne not_equal logical_and logical_or logical_xor",
-    "bifc>iiii": "count_nonzero nonzero long int short char one_hot",
+    "bifc>bbbb": "any all isnan isinf isfinite logical_not bool eq ne not_equal logical_and logical_or logical_xor "
+    "isreal",
+    "bifc>iiii": "count_nonzero nonzero long int short char one_hot argwhere",
     _SAME: "gather scatter scatter_add scatter_reduce index_add index_copy index_fill index_put masked_scatter "
     "masked_fill masked_select take_along_dim take_along_axis index_select diagonal diag diag_embed unfold tril triu "
     "zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full nan_to_num conj clone contiguous "
     "detach pad fft.fftshift fft.ifftshift pixel_shuffle dropout Dropout Dropout1d Dropout2d Dropout3d AlphaDropout "
-    "FeatureAlphaDropout Identity sgn fill copy zero fill_diagonal logical_not_ DropPath StochasticDepth",
+    "FeatureAlphaDropout dropout1d dropout2d dropout3d "
+    "Identity sgn fill copy zero fill_diagonal logical_not_ DropPath StochasticDepth fliplr "
+    "flipud adjoint diagflat diff combinations take select_scatter slice_scatter channel_shuffle alpha_dropout "
+    "feature_alpha_dropout",
     "promoted bifc>bifc": "add mul multiply where",
-    "joined bifc>bifc": "outer ger kron cat concat concatenate stack hstack vstack dstack row_stack column_stack",
+    "joined bifc>bifc": "outer ger kron cat concat concatenate stack hstack vstack dstack row_stack column_stack "
+    "addr block_diag",
     "promoted bifc>fffc": "div divide true_divide float_power ldexp",
-    "promoted bif>fff": "atan2 copysign xlogy",
+    "promoted bif>fff": "atan2 copysign xlogy arctan2",
     "promoted bif>bif": "maximum minimum fmax fmin clamp clip clamp_min clamp_max",
     "promoted bif>bbb": "lt le gt ge less less_equal greater greater_equal",
     "promoted ifc>ifc": "pow addcmul",
@@ -148,17 +159,24 @@ _SPECIFICATIONS: Mapping[str, str] = {
     "promoted if>ii": "searchsorted bucketize",
     "promoted bi>bi": "bitwise_and bitwise_or bitwise_xor",
     "promoted fc>fc": "logaddexp addcdiv",
-    "promoted f>f": "hypot cosine_similarity mse_loss smooth_l1_loss",
-    "no-bool ifc>ifc": "sub subtract",
-    "no-bool fc>ff": "l1_loss",
+    "promoted f>f": "hypot cosine_similarity mse_loss smooth_l1_loss igamma igammac logaddexp2 nextafter",
+    "no-bool ifc>ifc": "sub subtract rsub",
+    "no-bool fc>ff": "l1_loss dist",
     "no-bool ifc>iff": "absolute_difference",
+    "no-bool ifc>fff": "pairwise_distance PairwiseDistance",
     "equal f>f": "kl_div layer_norm group_norm batch_norm cdist grid_sample scaled_dot_product_attention "
-    "binary_cross_entropy binary_cross_entropy_with_logits MultiheadAttention TransformerDecoderLayer",
+    "binary_cross_entropy binary_cross_entropy_with_logits MultiheadAttention TransformerDecoderLayer prelu "
+    "TransformerDecoder Bilinear",
     "equal f>c": "complex polar",
     "equal fc>fc": "lerp",
     "equal ifc>ifc": "mm bmm dot matmul linear addmm baddbmm conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
     "conv_transpose3d",
-    "equal bifc>bifc": "meshgrid",
+    "equal bifc>bifc": "meshgrid cartesian_prod",
+    "bif>bbb": "signbit isposinf isneginf",
+    "no-bool if>bb": "isin",
+    "fc>ii": "linalg.matrix_rank",
+    "promoted i>i": "gcd lcm bitwise_left_shift bitwise_right_shift",
+    "equal bif>bif": "heaviside",
     "equal bifc>bbbb": "isclose",
 }
 

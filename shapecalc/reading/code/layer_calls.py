@@ -20,6 +20,8 @@ from shapecalc.reading.code.logic import is_explicitly_false, truth_value
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.shape_arguments import are_unequal
 from shapecalc.reading.code.values import (
+    UNKNOWN_ELEMENT,
+    UNKNOWN_INTEGER,
     CodeValue,
     LayerInstance,
     TracedTensor,
@@ -169,10 +171,9 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     names = [name.partition("/")[0] for name in layer.parameters.values()]
     bound = zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True)
     arguments = {name: value if name in TENSOR_ARGUMENTS else unwrap_sizes(value) for name, value in bound}
+    if (result := _apply_to_named_sizes(tensor, layer.op, arguments, call)) is not None:
+        return result
     if layer.op is PAD:
-        padded = _pad_by_named_sizes(tensor, arguments["padding"], call)
-        if padded is not None:
-            return padded
         arguments["padding"] = _expand_pad_widths(arguments["padding"], tensor)
     if tensor.conventions.torch_checks:
         _check_mode(tensor, layer.op, arguments, call)
@@ -188,6 +189,34 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     if tensor.conventions.torch_checks and isinstance(bias := _bind_bias(call), TracedTensor):
         result = _add_bias_conditions(result, weight, bias, call)
     return mark_untraced_change(result) if _has_unmapped_arguments(tensor, arguments, options) else result
+
+
+def _name_unknown_sizes(value: CodeValue, call: Call) -> CodeValue:
+    """Return sizes with names instead of the numbers that depend on the elements of a tensor."""
+    if isinstance(value, tuple):
+        return tuple([_name_unknown_sizes(size, call) for size in value])
+    is_unknown = value is UNKNOWN_INTEGER or value is UNKNOWN_ELEMENT
+    return call.program.element_size(value) if is_unknown and call.program is not None else value
+
+
+def _apply_to_named_sizes(
+    tensor: TracedTensor, op: Op, arguments: Mapping[str, CodeValue], call: Call
+) -> TracedTensor | None:
+    """Apply a pad or an interpolation whose sizes are names, or return None if they are numbers."""
+    if op is UPSAMPLE:
+        return _resize_to_names(tensor, arguments["size"], call)
+    return _pad_by_named_sizes(tensor, arguments["padding"], call) if op is PAD else None
+
+
+def _resize_to_names(tensor: TracedTensor, value: CodeValue, call: Call) -> TracedTensor | None:
+    """Return the result of an interpolation to named sizes, or None if all sizes are numbers."""
+    count = tensor.rank - 2
+    sizes = _name_unknown_sizes(value if isinstance(value, tuple) else (value,) * count, call)
+    if not isinstance(sizes, tuple) or not any(isinstance(size, Monomial) for size in sizes):
+        return None
+    if len(sizes) != count or not all(map(is_dim, sizes)):
+        raise call.error(f"{call.name} needs {count} sizes")
+    return derived_tensor((*tensor.shape[:2], *map(call.to_dim, sizes)), tensor)
 
 
 TENSOR_ARGUMENTS = ("weight", "bias")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from itertools import pairwise
 
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops.concat import CONCAT
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
+from shapecalc.reading.code.kind_checks import require_equal_kinds
 from shapecalc.reading.code.logic import truth_value
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import are_unequal
@@ -123,6 +125,47 @@ def apply_meshgrid(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
     if indexing == "xy" and len(dims) > 1:
         dims[:2] = dims[1::-1]
     return tuple([derived_tensor(tuple(dims), *tensors) for _ in tensors])
+
+
+def _block_diagonal(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
+    """Apply `block_diag`: place matrices along the diagonal of a matrix."""
+    if any(tensor.rank > 2 for tensor in tensors):
+        raise call.refusal("it takes tensors of at most 2 dims")
+    shapes = [(1,) * (2 - tensor.rank) + tensor.shape for tensor in tensors]
+    dims = [sum_sizes([shape[axis] for shape in shapes], tensors[0]) for axis in (0, 1)]
+    return derived_tensor(tuple(dims), *tensors)
+
+
+def _cartesian_product(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
+    """Apply `cartesian_prod`: return a row for each combination of the elements of vectors."""
+    if any(tensor.rank != 1 for tensor in tensors):
+        raise call.refusal("it takes vectors")
+    count = product([tensor.shape[0] for tensor in tensors])
+    return derived_tensor((count,) if len(tensors) == 1 else (count, len(tensors)), *tensors)
+
+
+def _multiply_matrices(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
+    """Apply `multi_dot` or `chain_matmul`, whose first and last tensor may be vectors in `multi_dot`."""
+    ranks, is_chain = [tensor.rank for tensor in tensors], call.name == "chain_matmul"
+    ends = {2} if is_chain else {1, 2}
+    if len(tensors) < 2 - is_chain or {*ranks[1:-1]} - {2} or {ranks[0], ranks[-1]} - ends:
+        raise call.refusal("it takes two matrices or more")
+    for left, right in pairwise(tensors):
+        require_equal_kinds(left, right, call)
+        if are_unequal(left.shape[-1], right.shape[0]):
+            raise call.refusal(f"{shape_text(left.shape)} and {shape_text(right.shape)} have no product")
+    if len(tensors) == 1:
+        return tensors[0]
+    return derived_tensor((*tensors[0].shape[:-1], *tensors[-1].shape[1:]), *tensors)
+
+
+TENSOR_LIST_FUNCTIONS: Mapping[str, Callable[[Sequence[TracedTensor], Call], CodeValue]] = {
+    "block_diag": _block_diagonal,
+    "cartesian_prod": _cartesian_product,
+    "linalg.multi_dot": _multiply_matrices,
+    "chain_matmul": _multiply_matrices,
+}
+"""Functions of a list of tensors that return a new tensor, by name."""
 
 
 def triangle_indices_shape(call: Call) -> Shape:

@@ -11,6 +11,7 @@ from math import isnan
 
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.ops.broadcast import BROADCAST
+from shapecalc.core.ops.expand import EXPAND
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.kind_checks import require_equal_kinds, require_kinds
@@ -215,6 +216,137 @@ def _require_norm_axes(count: int, arguments: BoundArguments, call: Call) -> Non
         raise call.refusal(f"a norm with dims or an order has one or two axes, not {count}")
 
 
+def _inner(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply `inner`: sum over the last dims."""
+    other = require_tensor(arguments["other"], call)
+    if not tensor.rank or not other.rank:
+        return derived_tensor(tensor.shape or other.shape, tensor, other)
+    require_equal_kinds(tensor, other, call)
+    require_kinds(tensor, "ifc", call, "its input")
+    if are_unequal(tensor.shape[-1], other.shape[-1]):
+        raise call.refusal(f"the last dims of {shape_text(tensor.shape)} and {shape_text(other.shape)} differ")
+    return derived_tensor((*tensor.shape[:-1], *other.shape[:-1]), tensor, other)
+
+
+def _require_product(shapes: Sequence[Shape], ranks: Sequence[int], call: Call) -> None:
+    """Raise `CheckRefused` unless two shapes have these ranks and a product."""
+    one, other = shapes
+    if [*map(len, shapes)] != [*ranks] or are_unequal(one[-1], other[-2 if len(other) > 1 else -1]):
+        raise call.refusal(f"{shape_text(one)} and {shape_text(other)} have no product")
+
+
+def _product_with_vector(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply `mv` or `vdot`."""
+    other = require_tensor(arguments["vec"], call)
+    require_equal_kinds(tensor, other, call)
+    _require_product((tensor.shape, other.shape), (2 if call.name == "mv" else 1, 1), call)
+    return derived_tensor(tensor.shape[:-1], tensor, other)
+
+
+def _add_small_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply `addmv`, `addr` or `addbmm`: expand a tensor to a product, and add the product."""
+    one, other = [require_tensor(arguments[name], call) for name in ("one", "other")]
+    if call.name == "addr":
+        if (one.rank, other.rank) != (1, 1):
+            raise call.refusal(f"it takes vectors, not {shape_text(one.shape)} and {shape_text(other.shape)}")
+        dims = (*one.shape, *other.shape)
+    else:
+        _require_product((one.shape, other.shape), (2, 1) if call.name == "addmv" else (3, 3), call)
+        dims = one.shape[:1] if call.name == "addmv" else (one.shape[1], other.shape[2])
+        if call.name == "addbmm" and are_unequal(one.shape[0], other.shape[0]):
+            raise call.refusal(f"{shape_text(one.shape)} and {shape_text(other.shape)} have no product")
+    expanded = tensor.apply(EXPAND, target=dims)
+    return derived_tensor(dims, expanded, one, other)
+
+
+def _condition_number(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply `cond`; only the norms 2 and -2 accept matrices that are not square."""
+    order = arguments["p"]
+    _require_matrix(tensor, call, is_square=order is not None and order not in (2, -2))
+    if tensor.shape[-2:].count(0) and order not in (None, 2, -2):
+        raise call.error("the norm of an empty matrix is not supported")
+    return derived_tensor(tensor.shape[:-2], tensor)
+
+
+def _rank(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+    _require_matrix(tensor, call)
+    return derived_tensor(tensor.shape[:-2], tensor)
+
+
+def _lu(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+    """Return the permutation, the lower and the upper factor."""
+    rows, columns = _require_matrix(tensor, call)
+    least, batch = _smaller_size(rows, columns, call), tensor.shape[:-2]
+    dims = ((rows, rows), (rows, least), (least, columns))
+    return tuple([derived_tensor((*batch, *matrix), tensor) for matrix in dims])
+
+
+def _vector_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply `vecdot`: sum the products along an axis of two tensors."""
+    other = require_tensor(arguments["other"], call)
+    require_equal_kinds(tensor, other, call)
+    require_kinds(tensor, "fc", call, "its input")
+    if (tensor.rank, other.rank) == (1, 1):  # PyTorch ignores the axis of vectors
+        _require_product((tensor.shape, other.shape), (1, 1), call)
+        return derived_tensor((), tensor, other)
+    common = apply_multi_operand(BROADCAST, [tensor, other], call.error)
+    axis = call.to_reduced_axis(common, arguments["dim"])
+    return derived_tensor((*common.shape[:axis], *common.shape[axis + 1 :]), common)
+
+
+def _low_rank(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Return the factors of an approximation of low rank."""
+    rows, columns = _require_matrix(tensor, call)
+    least = _smaller_size(rows, columns, call)
+    default = min(6, least) if isinstance(least, int) else 6
+    count = call.to_dim(default if arguments["q"] is None else arguments["q"])
+    if isinstance(count, int) and (count < 0 or (isinstance(least, int) and count > least)):
+        if count < 0 or call.name == "pca_lowrank":
+            raise call.refusal(f"the rank is from 0 to {least}, not {count}")
+        count = least
+    batch = tensor.shape[:-2]
+    return tuple([derived_tensor((*batch, *dims), tensor) for dims in ((rows, count), (count,), (columns, count))])
+
+
+def _contract(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply `tensordot`: sum over pairs of axes; a dim of 1 is broadcast."""
+    other, dims = require_tensor(arguments["other"], call), arguments["dims"]
+    require_equal_kinds(tensor, other, call)
+    if isinstance(dims, tuple):
+        if len(dims) != 2:
+            raise call.error("the axes are two lists")
+        lists = [part if isinstance(part, tuple) else (part,) for part in dims]
+        axes = [[call.to_axis(part, axis) for axis in own] for part, own in zip((tensor, other), lists, strict=True)]
+    else:
+        count = call.to_integer(dims)
+        if not 0 <= count <= min(tensor.rank, other.rank):
+            raise call.refusal(f"there are no {count} axes in both tensors")
+        axes = [[*range(tensor.rank - count, tensor.rank)], [*range(count)]]
+    for one in axes:
+        require_distinct_axes(one, call)
+    pairs = [(tensor.shape[one], other.shape[two]) for one, two in zip(*axes, strict=False)]
+    if len(axes[0]) != len(axes[1]) or any(are_unequal(*pair) and 1 not in pair for pair in pairs):
+        raise call.refusal(f"{shape_text(tensor.shape)} and {shape_text(other.shape)} do not fit along these axes")
+    kept = [
+        dim
+        for part, own in zip((tensor, other), axes, strict=True)
+        for axis, dim in enumerate(part.shape)
+        if axis not in own
+    ]
+    return derived_tensor(tuple(kept), tensor, other)
+
+
+def _bilinear(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    other, weight = [require_tensor(arguments[name], call) for name in ("input2", "weight")]
+    require_equal_kinds(tensor, other, call)
+    if weight.rank != 3 or tensor.rank != other.rank or not tensor.rank or 0 in weight.shape:
+        raise call.refusal("it takes inputs of equal rank and a weight of 3 dims")
+    wanted, found = weight.shape[1:], (tensor.shape[-1], other.shape[-1])
+    if any(map(are_unequal, wanted, found)) or any(map(are_unequal, tensor.shape[:-1], other.shape[:-1])):
+        raise call.refusal(f"{shape_text(tensor.shape)} and {shape_text(other.shape)} do not fit {shape_text(wanted)}")
+    return derived_tensor((*tensor.shape[:-1], weight.shape[0]), tensor, other)
+
+
 def _cross(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
     result = apply_multi_operand(BROADCAST, (tensor, other), call.error)
@@ -251,6 +383,21 @@ MATRIX_FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ResultFunction]] = {
     "cholesky_solve": (("B/L", "upper"), _solve_triangular),
     **dict.fromkeys(("linalg.norm", "linalg.vector_norm", "linalg.matrix_norm"), (_NORM, _norm)),
     **dict.fromkeys(("cross", "linalg.cross"), (("other", "dim"), _cross)),
+    "inner": (("other",), _inner),
+    "mv": (("vec",), _product_with_vector),
+    "vdot": (("vec/other",), _product_with_vector),
+    "addmv": (("one/mat", "other/vec", "beta", "alpha"), _add_small_product),
+    "addr": (("one/vec1", "other/vec2", "beta", "alpha"), _add_small_product),
+    "addbmm": (("one/batch1", "other/batch2", "beta", "alpha"), _add_small_product),
+    "linalg.cond": (("p",), _condition_number),
+    "linalg.matrix_rank": (("tol", "hermitian", "atol", "rtol"), _rank),
+    "lu": (("pivot", "get_infos"), _factors),
+    "linalg.lu": (("pivot",), _lu),
+    "linalg.vecdot": (("other/y", "dim=-1"), _vector_product),
+    **dict.fromkeys(("svd_lowrank", "pca_lowrank"), (("q", "niter/center", "M/niter"), _low_rank)),
+    "cholesky_inverse": (("upper",), _square_result),
+    "tensordot": (("other/b", "dims=2"), _contract),
+    "bilinear": (("input2", "weight", "bias"), _bilinear),
 }
 """The parameters and the result function of each matrix function, keyed by name.
 

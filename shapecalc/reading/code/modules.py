@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.record import Record, replace
+from shapecalc.reading.code.library_sources import LIBRARY_MARKS, LIBRARY_SOURCES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,6 +111,19 @@ def _iter_enclosing_packages(folder: Path) -> Iterator[Path]:
     while (folder / "__init__.py").is_file():
         yield folder
         folder = folder.parent
+
+
+def find_library(imports: Mapping[str, ImportedName], imported: ImportedName) -> str:
+    """Return the key in `LIBRARY_SOURCES` of the library of an imported name.
+
+    Returns an empty string for an unknown library. `imports` are all imports of the file.
+    """
+    if not imported.level:
+        root = imported.module.partition(".")[0]
+        return root if root in LIBRARY_SOURCES else imported.module
+    roots = [name.module.partition(".")[0] for name in imports.values() if not name.level]
+    marks = [LIBRARY_MARKS[name] for name in imports if name in LIBRARY_MARKS]
+    return next((root for root in (*marks, *roots) if root in LIBRARY_SOURCES), "")
 
 
 def read_module(path: Path) -> tuple[str, ast.Module] | None:

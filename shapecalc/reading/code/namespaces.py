@@ -13,14 +13,21 @@ cosine_similarity cross_entropy dropout elu embedding gelu glu grid_sample group
 huber_loss interpolate kl_div l1_loss layer_norm leaky_relu linear logsigmoid max_pool1d max_pool2d max_pool3d mish
 mse_loss nll_loss normalize one_hot pad pixel_shuffle pixel_unshuffle relu6 rms_norm scaled_dot_product_attention selu
 silu smooth_l1_loss softmin softplus softsign
+dropout1d dropout2d dropout3d gumbel_softmax softshrink tanhshrink local_response_norm
 """
-_ALSO_FUNCTIONAL = "selu_ log_softmax relu relu_ sigmoid softmax tanh unfold fold"
+_ALSO_FUNCTIONAL = (
+    "selu_ log_softmax relu relu_ sigmoid softmax tanh unfold fold hardshrink threshold rrelu prelu instance_norm "
+    "alpha_dropout feature_alpha_dropout channel_shuffle pairwise_distance pdist embedding_bag bilinear"
+)
 FUNCTIONAL = {*_FUNCTIONAL_ONLY.split(), *_ALSO_FUNCTIONAL.split()}
 """The known functions of `torch.nn.functional`."""
 _NO_METHODS = """
 as_tensor asarray atleast_1d atleast_2d atleast_3d broadcast_tensors bucketize cat cdist column_stack complex concat
 concatenate dstack einsum empty_like from_numpy full_like hstack meshgrid ones_like polar rand_like randn_like
 row_stack searchsorted selu_ stack std_mean tensor var_mean view_as_complex view_as_real vstack zeros_like
+alpha_dropout bilinear block_diag broadcast_shapes cartesian_prod channel_shuffle combinations
+cumulative_trapezoid embedding_bag feature_alpha_dropout instance_norm isin pairwise_distance pca_lowrank pdist
+rrelu rsub svd_lowrank tensordot threshold trapezoid trapz vander
 """
 NOT_METHODS = {*_FUNCTIONAL_ONLY.split(), *_NO_METHODS.split()}
 """The known functions that are not methods of a tensor."""
@@ -32,6 +39,7 @@ linear logical_and_ logical_or_ logical_xor_ logsigmoid masked_fill_ mish mse_lo
 new_zeros nll_loss normal_ normalize one_hot pad pow_ relu6 repeat reshape_as scaled_dot_product_attention scatter_
 scatter_add_ sign_ silu size smooth_l1_loss softmin softplus softsign stride sub_ to tolist type type_as
 unfold uniform_ view view_as
+dropout1d dropout2d dropout3d gumbel_softmax softshrink tanhshrink local_response_norm index_reduce_
 """
 NOT_IN_TORCH = {*_ABSENT.split()}
 """The known functions and methods that are not in `torch`."""

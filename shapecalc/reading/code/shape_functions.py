@@ -38,6 +38,7 @@ from shapecalc.reading.code.signal_functions import (
     unfold_axis,
     unfold_image,
 )
+from shapecalc.reading.code.statistics_functions import STATISTICS_FUNCTIONS
 from shapecalc.reading.code.values import (
     CodeValue,
     TracedTensor,
@@ -647,6 +648,10 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
         for name in ("add", "copy", "fill")
         for end in ("", "_")
     },
+    **{
+        f"index_reduce{end}": ShapeFunction(("dim", "index", "source", "reduce", "include_self"), _write_at_indices)
+        for end in ("", "_")
+    },
     **dict.fromkeys(("index_put", "index_put_"), ShapeFunction(("indices", "values", "accumulate"), _put_at_indices)),
     **dict.fromkeys(("masked_scatter", "masked_scatter_"), ShapeFunction(("mask", "source"), _masked_scatter)),
     "index_select": ShapeFunction(("dim", "index"), _index_select),
@@ -741,7 +746,10 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
             apply_class_loss,
         ),
     ),
-    **{name: ShapeFunction(parameters, result) for name, (parameters, result) in MATRIX_FUNCTIONS.items()},
+    **{
+        name: ShapeFunction(parameters, result)
+        for name, (parameters, result) in {**MATRIX_FUNCTIONS, **STATISTICS_FUNCTIONS}.items()
+    },
     "bincount": ShapeFunction(("weights", "minlength"), _bincount),
     "split_with_sizes": ShapeFunction(("split_sizes", "dim=0"), _split_by_sizes),
     "multinomial": ShapeFunction(("num_samples", "replacement", "generator"), _multinomial),
@@ -754,7 +762,8 @@ ELEMENTWISE_FUNCTIONS = {
     *("eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "greater", "less_equal", "greater_equal"),
     *("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "isclose"),
     *("true_divide", "floor_divide", "hypot", "complex", "polar", "addcmul", "addcdiv", "float_power", "fmax", "fmin"),
-    *("power", "mod", "copysign", "logaddexp", "ldexp"),
+    *("power", "mod", "copysign", "logaddexp", "ldexp", "logaddexp2", "gcd", "lcm", "heaviside", "igamma", "igammac"),
+    *("nextafter", "bitwise_left_shift", "bitwise_right_shift", "rsub"),
 }
 """Functions that compute each element of the result from one element of each tensor."""
 IN_PLACE_METHODS = {

@@ -13,6 +13,7 @@ from shapecalc.reading.code.arithmetic import apply_binary_operator, get_item, s
 from shapecalc.reading.code.kinds import ANY_KIND, promote_kinds
 from shapecalc.reading.code.list_functions import triangle_indices_shape
 from shapecalc.reading.code.values import (
+    UNKNOWN_ELEMENT,
     UNKNOWN_INTEGER,
     CodeList,
     CodeValue,
@@ -80,7 +81,7 @@ def _list_elements(value: CodeValue, call: Call) -> CodeValue:
 
 def _unknown_element(tensor: TracedTensor) -> float:
     """Return a new unknown number that represents an element of a tensor."""
-    return UNKNOWN_INTEGER if tensor.kinds == "i" else nan
+    return UNKNOWN_INTEGER if tensor.kinds == "i" else UNKNOWN_ELEMENT
 
 
 def _nested_list(shape: Shape, item: float) -> CodeValue:
@@ -109,6 +110,7 @@ SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(require_dims(value, call))),
     **dict.fromkeys(("numel", "nelement"), lambda value, call: product(require_dims(value, call))),
     "item": lambda value, _: _unknown_element(value) if isinstance(value, TracedTensor) else nan,
+    **dict.fromkeys(("equal", "allclose", "is_same_size", "is_nonzero", "is_signed"), lambda *_: nan),
     **dict.fromkeys(("is_floating_point", "is_complex", "is_contiguous", "get_device"), lambda *_: nan),
 }
 """Evaluators of functions that return sizes or shapes, such as `len` and `numel`, keyed by function name."""
@@ -120,7 +122,10 @@ def _requested_shape(call: Call) -> Shape:
     The shape is a tuple, a keyword argument, or one positional argument per dim.
     """
     named = [call.keywords[name] for name in ("size", "shape") if name in call.keywords]
-    requested = next((value for value in (*named, *call.positional) if isinstance(value, tuple)), tuple(named))
+    listed = next((value for value in (*named, *call.positional) if isinstance(value, tuple)), None)
+    if listed == () and (named or call.positional[0] == ()):
+        return ()
+    requested = tuple(named) if listed is None else listed
     if (
         not requested
         and call.name in ("full", "randint", "integers", "normal", "uniform")
@@ -161,6 +166,14 @@ def _eye_shape(call: Call) -> Shape:
     return call.to_dim(rows), call.to_dim(rows if columns is None else columns)
 
 
+def _real_frequencies_shape(call: Call) -> Shape:
+    size, _ = call.bind_arguments("n", "d")
+    if call.program is None:
+        raise call.error("the number of frequencies is not known")
+    return (call.program.floor_dim((call.to_dim(size),), 2, 1),)
+
+
+WINDOW_FUNCTIONS = ("hann_window", "hamming_window", "bartlett_window", "blackman_window", "kaiser_window")
 CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
     **dict.fromkeys(
         ("zeros", "ones", "empty", "full", "rand", "randn", "random", "randint", "normal"), _requested_shape
@@ -169,7 +182,10 @@ CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
     **dict.fromkeys(("linspace", "logspace"), _linspace_shape),
     "eye": _eye_shape,
     "randperm": lambda call: (call.to_dim(call.positional[0] if call.positional else None),),
-    **dict.fromkeys(("hann_window", "hamming_window"), lambda call: (call.to_dim(call.positional[0]),)),
+    "scalar_tensor": lambda _: (),
+    **dict.fromkeys(("fft.fftfreq",), lambda call: (call.to_dim(call.bind_arguments("n", "d")[0]),)),
+    "fft.rfftfreq": _real_frequencies_shape,
+    **dict.fromkeys(WINDOW_FUNCTIONS, lambda call: (call.to_dim(call.positional[0]),)),
     **dict.fromkeys(("tril_indices", "triu_indices"), triangle_indices_shape),
 }
 """Functions that compute the shape of a created tensor, keyed by the name of the creation function."""

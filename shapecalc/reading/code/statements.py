@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
@@ -24,11 +25,14 @@ from shapecalc.reading.code.call_evaluation import (
 from shapecalc.reading.code.comments import ShapeCheck, check_shapes
 from shapecalc.reading.code.expressions import UNKNOWN_KEY
 from shapecalc.reading.code.functions import MODULE_CLASSES
+from shapecalc.reading.code.library_sources import LIBRARY_MODULES, LIBRARY_SOURCES
 from shapecalc.reading.code.logic import join_values
 from shapecalc.reading.code.memory import MISSING, Changes
 from shapecalc.reading.code.modules import (
     MAX_FILES,
+    ImportedName,
     find_imported_module,
+    find_library,
     find_module,
     imported_names,
     module_aliases,
@@ -156,9 +160,10 @@ class CodeInterpreter(AssignmentEvaluator):
             or name
             in ACTIVATION_FUNCTIONS | LIBRARY_TABLES | MASK_FUNCTIONS | CACHE_CLASSES | {"dispatch_attention_fn"}
         )
-        if frame.path is None or is_known:
-            return MISSING  # type: ignore[no-any-return]
+        if is_known or frame.path is None:
+            return MISSING if is_known else self.find_in_library(frame, imported)
         value = self.find_in_module(find_module(frame.path, imported), imported.name)
+        value = self.find_in_library(frame, imported) if value is MISSING else value
         if value is MISSING and (path := find_imported_module(frame.path, imported)):
             module = self.load_module(path)
             value = ModuleValue(module) if module else MISSING
@@ -186,9 +191,26 @@ class CodeInterpreter(AssignmentEvaluator):
         if path in self.modules:
             return self.modules[path]
         source = read_module(path) if len(self.modules) < MAX_FILES else None
-        if source is None:
-            return None
-        text, tree = source
+        return None if source is None else self.interpret_source(path, *source)
+
+    def find_in_library(self, frame: CallFrame, imported: ImportedName) -> Binding:
+        """Return the value of a name of a library whose files are not beside the code, or `MISSING`.
+
+        A relative import is from the library of the file, which other imports of the file reveal.
+        """
+        library = find_library(frame.imports, imported)
+        source = LIBRARY_SOURCES.get(library, "")
+        is_module = imported.name in LIBRARY_MODULES and library != ""
+        if not is_module and not re.search(
+            rf"^((def|class) {imported.name}\b|(\w+ = )*{imported.name} = )", source, re.MULTILINE
+        ):
+            return MISSING  # type: ignore[no-any-return]
+        path = _library_path(library)
+        module = self.modules.get(path) or self.interpret_source(path, source, ast.parse(source))
+        return ModuleValue(module) if is_module else module.variables.get(imported.name, MISSING)
+
+    def interpret_source(self, path: Path, text: str, tree: ast.Module) -> CallFrame:
+        """Interpret the source of a module, and return its frame."""
         ast.increment_lineno(tree, self.text.count("\n") + 1)
         self.text = f"{self.text}\n{text}"
         self.line_starts = [0, *accumulate(map(len, self.text.splitlines(keepends=True)))]
@@ -711,7 +733,8 @@ class CodeInterpreter(AssignmentEvaluator):
         try:
             is_stable = any(not self.merge_iteration(node, error) for _ in range(MAX_MERGES))
             self.is_quiet = was_quiet
-            self.merge_iteration(node, error)
+            if not was_quiet:
+                self.merge_iteration(node, error)
         finally:
             self.is_quiet = was_quiet
         if not is_stable:
@@ -843,10 +866,21 @@ class CodeInterpreter(AssignmentEvaluator):
             raise self.missing_shape_error(value_node.value, dims)
 
 
+def _library_path(library: str) -> Path:
+    """Return the key of a library among the modules."""
+    from pathlib import Path  # deferred, because a line of code has no path, and the import costs 3 ms
+
+    return Path(library)
+
+
 def copy_lists(value: Binding) -> Binding:
-    """Return a value with copies of its lists, so that later statements do not change them."""
+    """Return a value with copies of its lists and dataclasses, so that later statements do not change them."""
     if isinstance(value, CodeList) and value.is_known:
         return CodeList([copy_lists(item) for item in value.bindings])
+    if isinstance(value, ObjectValue) and value.fields:
+        copied = ObjectValue(value.cls)
+        copied.attributes.update(value.attributes)
+        return copied
     return tuple([copy_lists(item) for item in value]) if isinstance(value, tuple) else value  # type: ignore[misc]
 
 

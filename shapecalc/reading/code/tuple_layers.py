@@ -16,7 +16,7 @@ from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.kind_checks import require_indices, require_kinds
 from shapecalc.reading.code.logic import is_explicitly_false, truth_value
 from shapecalc.reading.code.shape_arguments import are_unequal, require_tensor
-from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
+from shapecalc.reading.code.values import CodeValue, LayerInstance, TracedTensor, derived_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class ResultLayer(Record):
         `layer` contains the constructor arguments of the layer.
         """
         values = layer.bind_arguments(*self.parameters)
-        return self.result(tensor, dict(zip(self.parameters, values, strict=True)), call)
+        names = [name.partition("/")[0] for name in self.parameters]
+        return self.result(tensor, dict(zip(names, values, strict=True)), call)
 
 
 def _embedding(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
@@ -169,9 +170,46 @@ def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call:
     return derived_tensor(tensor.shape, tensor, memory)
 
 
+def _cell(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+    """Apply a recurrent cell: return the next state, and that of the cell in an LSTM."""
+    hidden, size = call.to_dim(arguments["hidden_size"]), call.to_dim(arguments["input_size"])
+    if tensor.rank not in (1, 2) or are_unequal(tensor.shape[-1], size):
+        raise call.refusal(f"it takes 1 or 2 dims that end in {size}, not {shape_text(tensor.shape)}")
+    state = derived_tensor((*tensor.shape[:-1], hidden), tensor)
+    states = (state, state) if call.name == "LSTMCell" else (state,)
+    _require_states(call.keywords.get("hx", call.positional[0] if call.positional else None), states, call)
+    return states if len(states) > 1 else state
+
+
+def _bilinear(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+    (other,) = [require_tensor(part, call) for part in call.bind_arguments("input2")]
+    sizes = [call.to_dim(arguments[name]) for name in ("in1_features", "in2_features")]
+    is_fit = (
+        tensor.rank == other.rank > 0
+        and 0 not in sizes
+        and not any(map(are_unequal, tensor.shape[:-1], other.shape[:-1]))
+    )
+    if not is_fit or any(map(are_unequal, (tensor.shape[-1], other.shape[-1]), sizes)):
+        found = f"{shape_text(tensor.shape)} and {shape_text(other.shape)}"
+        raise call.refusal(f"its inputs end in {sizes[0]} and {sizes[1]}, and these are {found}")
+    return derived_tensor((*tensor.shape[:-1], call.to_dim(arguments["out_features"])), tensor, other)
+
+
+def _transformer(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+    """Apply a stack of transformer layers, whose result has the shape of its first input."""
+    inner = arguments["layer"]
+    if not isinstance(inner, LayerInstance) or inner.name != f"{call.name}Layer":
+        raise call.error("the layer of this stack is not known")
+    layer = Call(inner.name, inner.positional, inner.keywords, call.error, call.program)
+    words = {"mask": "src_mask"}
+    keywords = {words.get(name, name): value for name, value in call.keywords.items()}
+    return RESULT_LAYERS[inner.name].apply(tensor, layer, replace(call, name=inner.name, keywords=keywords))
+
+
 _RECURRENT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size")
 _PLAIN = ("input_size", "hidden_size", "num_layers", "nonlinearity", *_RECURRENT[3:])
 _TRANSFORMER = ("d_model", "nhead", "dim_feedforward", "dropout", "activation", "layer_norm_eps", "batch_first")
+_NESTED = ("enable_nested_tensor", "mask_check")
 RESULT_LAYERS: Mapping[str, ResultLayer] = {
     "Embedding": ResultLayer(("num_embeddings", "embedding_dim", "padding_idx", "max_norm", "sparse"), _embedding),
     "MultiheadAttention": ResultLayer(
@@ -187,6 +225,11 @@ RESULT_LAYERS: Mapping[str, ResultLayer] = {
         ("TransformerEncoderLayer", "TransformerDecoderLayer"),
         ResultLayer((*_TRANSFORMER, "norm_first", "bias"), _transformer_layer),
     ),
+    **dict.fromkeys(("LSTMCell", "GRUCell"), ResultLayer(("input_size", "hidden_size", "bias"), _cell)),
+    "RNNCell": ResultLayer(("input_size", "hidden_size", "bias", "nonlinearity"), _cell),
+    "Bilinear": ResultLayer(("in1_features", "in2_features", "out_features", "bias"), _bilinear),
+    "TransformerEncoder": ResultLayer(("layer/encoder_layer", "num_layers", "norm", *_NESTED), _transformer),
+    "TransformerDecoder": ResultLayer(("layer/decoder_layer", "num_layers", "norm"), _transformer),
 }
 """The layers that have no op, keyed by name."""
 
@@ -195,6 +238,7 @@ FUNCTIONS_OF_LAYERS: Mapping[str, str] = {
     "Fold": "F.fold",
     "GLU": "glu",
     "CosineSimilarity": "cosine_similarity",
+    "PairwiseDistance": "pairwise_distance",
     "UpsamplingNearest2d": "interpolate",
     "UpsamplingBilinear2d": "interpolate",
     "CrossEntropyLoss": "cross_entropy",

@@ -69,6 +69,8 @@ MAYBE_NONE = float("nan")
 """An unknown value that may be None, such as a mask."""
 UNKNOWN_INTEGER = float("nan")
 """An unknown integer, such as an element of a tensor."""
+UNKNOWN_ELEMENT = float("nan")
+"""An unknown number that depends on the elements of a tensor."""
 UNNAMED_CHANGE = "?"
 """The placeholder for an untraced change while the expression that causes it is evaluated."""
 
@@ -116,6 +118,8 @@ class ProgramSizes:
         """The definition of each new name, or None for any other name."""
         self.conditions: dict[Condition, None] = {}
         """The conditions under which divisions of symbolic sizes have no remainder."""
+        self.element_names: set[str] = set()
+        """The names of sizes that depend on the elements of tensors."""
         self.element_sizes: dict[int, tuple[object, Dim]] = {}
         """The scalar tensors that are used as sizes, with the names of these sizes, keyed by identity."""
 
@@ -154,6 +158,7 @@ class ProgramSizes:
         while f"{prefix}{number}" in self.names:
             number += 1
         self.names[f"{prefix}{number}"] = None
+        self.element_names.add(f"{prefix}{number}")
         return named_dim(f"{prefix}{number}")
 
     def modulo(self, dim: Dim, divisor: int, *, negates: bool = False) -> Dim:

@@ -246,8 +246,8 @@ def _check_prelu_function(shape: Shape, arguments: CheckedArguments) -> Iterator
     elif len(weight) > 1:
         raise rule_error(LAYER_MISMATCH, f"its weight is a vector, not {shape_text(weight)}")
     elif product(weight) != 1:
-        _require_min_rank(shape, 1)
-        yield _require_size(shape, min(len(shape) - 1, 1), product(weight))
+        _require_min_rank(shape, 2)
+        yield _require_size(shape, 1, product(weight))
 
 
 def _check_channel_shuffle(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
@@ -272,6 +272,8 @@ def _check_instance_norm_function(shape: Shape, arguments: CheckedArguments) -> 
     _require_min_rank(shape, 2)
     for name in ("running_mean", "running_var", "weight", "bias"):
         yield _require_channels(shape, name, arguments)
+        if isinstance(arguments.get(name), tuple) and 0 in shape[:2]:
+            raise rule_error(LAYER_MISMATCH, f"the {name} of no channels cannot be applied")
     if arguments["use_input_stats"] is not False:
         _require_several_values(product(shape[2:]))
 

@@ -119,8 +119,7 @@ _SPECIFICATIONS: Mapping[str, str] = {
     "AvgPool3d threshold",
     "if>ii": "argmax argmin",
     "if>ff": "LocalResponseNorm local_response_norm",
-    "ifc>ifc": "neg reflected negative positive mv vdot addmv addbmm tensordot index_reduce bilinear "
-    "linalg.multi_dot chain_matmul",
+    "ifc>ifc": "neg reflected negative positive mv vdot tensordot index_reduce bilinear linalg.multi_dot chain_matmul",
     "ifc>iff": "abs absolute",
     "ifc>ffc": "softsign Softsign Tanhshrink tanhshrink corrcoef cov trapz trapezoid cumulative_trapezoid",
     "bi>bi": "invert bitwise_not",
@@ -143,12 +142,12 @@ _SPECIFICATIONS: Mapping[str, str] = {
     "masked_fill masked_select take_along_dim take_along_axis index_select diagonal diag diag_embed unfold tril triu "
     "zeros_like ones_like empty_like full_like new_zeros new_ones new_empty new_full nan_to_num conj clone contiguous "
     "detach pad fft.fftshift fft.ifftshift pixel_shuffle dropout Dropout Dropout1d Dropout2d Dropout3d AlphaDropout "
-    "FeatureAlphaDropout dropout1d dropout2d dropout3d "
+    "FeatureAlphaDropout ChannelShuffle dropout1d dropout2d dropout3d "
     "Identity sgn fill copy zero fill_diagonal logical_not_ DropPath StochasticDepth fliplr "
-    "flipud adjoint diagflat diff combinations take select_scatter slice_scatter channel_shuffle alpha_dropout "
+    "flipud adjoint diagflat combinations take select_scatter slice_scatter channel_shuffle alpha_dropout "
     "feature_alpha_dropout",
     "promoted bifc>bifc": "add mul multiply where",
-    "joined bifc>bifc": "outer ger kron cat concat concatenate stack hstack vstack dstack row_stack column_stack "
+    "joined bifc>bifc": "diff outer ger kron cat concat concatenate stack hstack vstack dstack row_stack column_stack "
     "addr block_diag",
     "promoted bifc>fffc": "div divide true_divide float_power ldexp",
     "promoted bif>fff": "atan2 copysign xlogy arctan2",
@@ -169,7 +168,8 @@ _SPECIFICATIONS: Mapping[str, str] = {
     "TransformerDecoder Bilinear",
     "equal f>c": "complex polar",
     "equal fc>fc": "lerp",
-    "equal ifc>ifc": "mm bmm dot matmul linear addmm baddbmm conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+    "equal ifc>ifc": "addbmm addmv mm bmm dot matmul linear addmm baddbmm "
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
     "conv_transpose3d",
     "equal bifc>bifc": "meshgrid cartesian_prod",
     "bif>bbb": "signbit isposinf isneginf",

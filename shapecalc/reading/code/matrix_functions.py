@@ -255,6 +255,8 @@ def _add_small_product(tensor: TracedTensor, arguments: BoundArguments, call: Ca
         dims = one.shape[:1] if call.name == "addmv" else (one.shape[1], other.shape[2])
         if call.name == "addbmm" and are_unequal(one.shape[0], other.shape[0]):
             raise call.refusal(f"{shape_text(one.shape)} and {shape_text(other.shape)} have no product")
+    if call.name == "addmv" and dims == (0,):  # PyTorch returns the vector for a matrix without rows
+        dims = tensor.shape
     expanded = tensor.apply(EXPAND, target=dims)
     return derived_tensor(dims, expanded, one, other)
 

@@ -250,6 +250,8 @@ def _bag_count(tensor: TracedTensor, offsets: CodeValue, arguments: BoundArgumen
         given = "no offsets" if offsets is None else "offsets"
         raise call.refusal(f"it takes a matrix, or a vector and offsets, not {shape_text(tensor.shape)} and {given}")
     if tensor.rank == 2:
+        if tensor.shape[1] == 0:
+            raise call.refusal(f"its bags have elements, and the input is {shape_text(tensor.shape)}")
         return tensor.shape[0]
     count = _require_vector(require_tensor(offsets, call), call)
     if not truth_value(arguments["include_last_offset"]):

@@ -97,6 +97,8 @@ def _max_or_min(call: Call, _: ProgramSizes) -> CodeValue:
         and len(sizes) == len(numbers) + 1
     ):
         return named[0]  # a symbolic size is at least 1
+    if len(named) == 1:
+        raise call.error(f"{call.name} of named sizes is not known", unknown=named[0])
     raise call.error(f"{call.name} of named sizes is not known", "give sizes with --where")
 
 

@@ -36,7 +36,7 @@ from shapecalc.reading.code.calls import (
 )
 from shapecalc.reading.code.kind_checks import apply_kind_rule
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
-from shapecalc.reading.code.logic import freeze_value, join_values, make_set, truth_value
+from shapecalc.reading.code.logic import CALLABLES, freeze_value, join_values, make_set, truth_value
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.modules import MATH_NAMES
 from shapecalc.reading.code.namespaces import TORCH_MODULES, find_namespace, is_missing_from_namespace
@@ -758,7 +758,8 @@ class CallEvaluator(LayerEvaluator):
         """
         value = self.evaluate(node.args[0])
         if name == "callable":
-            return True if isinstance(value, FunctionValue | LayerInstance | ClassValue) else nan
+            is_unknown = isinstance(value, Monomial | ObjectValue) or value is MAYBE_NONE
+            return nan if is_unknown else isinstance(value, (*CALLABLES, PartialValue))
         kinds = [*getattr(node.args[1], "elts", node.args[1:])]
         test = self.is_subclass if name == "issubclass" else self.is_instance
         results = [test(value, kind) for kind in kinds]

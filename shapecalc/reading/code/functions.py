@@ -57,6 +57,10 @@ MODULE_CLASSES = {
 """Library base classes that define no attributes."""
 
 
+SETTER_METHODS = {"set_processor": "processor"}
+"""The methods of library base classes that set an attribute, with its name."""
+
+
 class FunctionEvaluator(CallEvaluator):
     """An evaluator of calls to functions and classes that the code defines."""
 
@@ -381,13 +385,13 @@ class FunctionEvaluator(CallEvaluator):
         if name in ("forward", "__call__") and (layer := instance.layer):
             values = [*self.evaluate_expressions(node.args)]
             return self.apply_layer(layer, values, {}, error)  # type: ignore[arg-type]
+        if name in SETTER_METHODS and len(node.args) == 1:
+            self.journal.write(instance.attributes, SETTER_METHODS[name], self.evaluate_binding(node.args[0]))
+            return None
         if name in SELF_METHODS:
             return instance
-        if name in CHILD_METHODS and not node.args:
-            return list_children(instance.children, name)
-        if name == "size" or name == "shape":
-            return MISSING  # type: ignore[no-any-return]
-        return MISSING  # type: ignore[no-any-return]
+        is_listing = name in CHILD_METHODS and not node.args
+        return list_children(instance.children, name) if is_listing else MISSING
 
     def create_object(
         self, cls: ClassValue, node: ast.stmt | ast.expr, *, has_unknown_numbers: bool = False

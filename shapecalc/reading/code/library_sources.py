@@ -589,6 +589,23 @@ def _topk_min(input, orig_kval, axis):
     return min(orig_kval, input.size(axis))
 
 
+class BoxCoder:
+    def __init__(self, weights, bbox_xform_clip=4.135):
+        self.weights = weights
+
+    def encode(self, reference_boxes, proposals):
+        return [boxes.clone() for boxes in reference_boxes]
+
+    def encode_single(self, reference_boxes, proposals):
+        return reference_boxes.clone()
+
+    def decode(self, rel_codes, boxes):
+        return rel_codes.reshape(sum([box.size(0) for box in boxes]), -1, 4)
+
+    def decode_single(self, rel_codes, boxes):
+        return rel_codes.clone()
+
+
 def clip_boxes_to_image(boxes, size):
     return boxes.clone()
 

@@ -145,7 +145,7 @@ def _cartesian_product(tensors: Sequence[TracedTensor], call: Call) -> CodeValue
 
 
 def _multiply_matrices(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
-    """Apply `multi_dot` or `chain_matmul`, whose first and last tensor may be vectors in `multi_dot`."""
+    """Apply `chain_matmul`, or multi_dot, whose first and last tensor may be vectors."""
     ranks, is_chain = [tensor.rank for tensor in tensors], call.name == "chain_matmul"
     ends = {2} if is_chain else {1, 2}
     if len(tensors) < 2 - is_chain or {*ranks[1:-1]} - {2} or {ranks[0], ranks[-1]} - ends:

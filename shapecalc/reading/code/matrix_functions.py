@@ -262,7 +262,7 @@ def _add_small_product(tensor: TracedTensor, arguments: BoundArguments, call: Ca
 
 
 def _condition_number(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `cond`; only the norms 2 and -2 accept matrices that are not square."""
+    """Apply cond; only the norms 2 and -2 accept matrices that are not square."""
     order = arguments["p"]
     _require_matrix(tensor, call, is_square=order is not None and order not in (2, -2))
     if tensor.shape[-2:].count(0) and order not in (None, 2, -2):
@@ -284,7 +284,7 @@ def _lu(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
 
 
 def _vector_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `vecdot`: sum the products along an axis of two tensors."""
+    """Apply vecdot: sum the products along an axis of two tensors."""
     other = require_tensor(arguments["other"], call)
     require_equal_kinds(tensor, other, call)
     require_kinds(tensor, "fc", call, "its input")

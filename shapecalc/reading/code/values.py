@@ -26,7 +26,6 @@ from shapecalc.core.ops.strides import (
     compute_elementwise_strides,
     is_contiguous,
     strides_after_trace,
-    strides_after_traces,
 )
 from shapecalc.core.ops.tile import TILE
 from shapecalc.core.ops.transpose import TRANSPOSE
@@ -211,6 +210,8 @@ class TracedTensor(Record):
     """The resolved request of each stage."""
     strides: Shape | None = ()
     """The strides in elements, or None if they are unknown, for example because a size is symbolic."""
+    chain_strides: Shape | None = None
+    """The strides that the traces imply, or None if they are contiguous or unknown."""
     untraced_change: str = ""
     """The first expression that changes the elements without a stage, or an empty string if there is none."""
     input_shape: Shape = ()
@@ -273,10 +274,23 @@ class TracedTensor(Record):
         if trace.output is None:
             raise StageRefused(self.input_shape, stages)
         strides = strides_after_trace(trace, self.strides, operand_strides)
-        traces = (*self.traces, trace)
+        traces, chain_strides = (*self.traces, trace), self.derive_chain_strides(trace, strides, operand_strides)
         extremes = self.extremes if op.name in REARRANGING_OPS else None
-        result = replace(self, shape=trace.output, stages=stages, traces=traces, strides=strides, size=None)
+        changes = {"stages": stages, "traces": traces, "chain_strides": chain_strides, "strides": strides, "size": None}
+        result = replace(self, shape=trace.output, **changes)
         return result if extremes == self.extremes else replace(result, extremes=extremes)
+
+    def derive_chain_strides(
+        self, trace: Trace, strides: Shape | None, operand_strides: Sequence[Shape]
+    ) -> Shape | None:
+        """Return the strides that the traces of the chain imply after one more trace, or None if contiguous or unknown.
+
+        `strides` are the actual strides after the trace.
+        """
+        before = trace.request.arguments.get("strides") or self.chain_strides or contiguous_strides(trace.input)
+        is_actual = before == self.strides and not operand_strides
+        after = strides if is_actual else strides_after_trace(trace, before)
+        return None if after and is_contiguous(trace.output or (), after) else after
 
     def start_chain(self) -> TracedTensor:
         """Return the tensor as the input of a new chain.
@@ -318,7 +332,7 @@ class TracedTensor(Record):
         if self.strides is None:
             unknown = error("the strides of this tensor are not known", "give sizes with --where, or write reshape")
             raise AnswerableError(unknown.problem)
-        derived = strides_after_traces(self.traces) or contiguous_strides(self.shape)
+        derived = self.chain_strides or contiguous_strides(self.shape)
         is_derived = all(
             dim == 1 or one == other for dim, one, other in zip(self.shape, self.strides, derived, strict=True)
         )

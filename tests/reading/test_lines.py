@@ -428,3 +428,45 @@ def test_lines_of_sizes_that_depend_on_elements_and_of_outputs():
     assert rows[15] == "y 1,1,K3,K4"
     assert rows[16] == "out.last_hidden_state 2,2  out.pooler_output 2,3"
     assert rows[18] == "out.pooler_output 4  out.last_hidden_state 2,2"
+
+
+CONTAINERS = """
+class Dense(nn.ModuleDict):
+    def __init__(self, count):
+        super().__init__()
+        for i in range(count):
+            self.add_module(f"layer{i}", nn.Linear(4 * (i + 1), 4))
+
+    def forward(self, x):
+        parts = [x]
+        for name, layer in self.items():
+            parts.append(layer(torch.cat(parts, 1)))
+        return torch.cat(parts, 1)
+
+
+class Blocks(nn.ModuleList):
+    def __init__(self, width):
+        super().__init__([nn.Linear(width, width) for _ in range(2)])
+        self.append(nn.Linear(width, 7))
+
+    def forward(self, x):
+        for layer in self:
+            x = layer(x)
+        return x
+
+
+class Net(nn.Module):
+    def __init__(self):
+        self.dense, self.blocks = Dense(3), Blocks(16)
+
+    def forward(self, x):
+        y = self.dense(x)
+        return y, self.blocks(y)
+"""
+
+
+def test_classes_of_module_containers():
+    records, _ = interpret(CONTAINERS, "Net", x="2,4")
+    rows = {line.text: line.format_values() for line in collect_code_lines(records)}
+    assert rows["y = self.dense(x)"] == "y 2,16"
+    assert rows["return y, self.blocks(y)"] == "y 2,16  [1] 2,7"

@@ -660,8 +660,8 @@ class ExpressionEvaluator(InterpreterState):
             return items
         if isinstance(value, CodeDict):
             return [*value.items]  # type: ignore[list-item]  # keys are constants
-        if isinstance(value, ObjectValue) and value.layer is not None:
-            value = value.layer
+        if isinstance(value, ObjectValue):
+            value = tuple(value.children.values()) if self.is_module_list(value) else value.layer
         if isinstance(value, LayerInstance) and value.name == "Sequential":
             return value.positional
         if isinstance(value, TensorChunks) and value.count is not None:
@@ -672,13 +672,18 @@ class ExpressionEvaluator(InterpreterState):
             return value
         raise self.error(node, "how many values there are is not known", "give sizes with --where")
 
+    def is_module_list(self, value: ObjectValue) -> bool:
+        """Return whether the class of an object derives from `ModuleList`."""
+        raise NotImplementedError
+
     def branch_error(self, node: ast.expr | ast.stmt, test: ast.expr) -> ShapeError:
         """Build the error for a condition with an unknown truth value.
 
         The condition, or its first unknown part, is recorded as a value that the user can provide.
         """
         part = self.unknown_part(test)
-        if part is not test and isinstance(value := self.evaluate_binding(part), Monomial):
+        is_type_test = isinstance(part, ast.Call) and dotted_name(part.func) == "isinstance" and part.args
+        if is_type_test and isinstance(value := self.evaluate_binding(is_type_test[0]), Monomial):
             return self.error(node, "which branch is taken is not known", unknown=value, placeholder="VALUE")
         condition = truncate(ast.unparse(part))
         mark = "" if dotted_name(part) else '"' if "'" in condition else "'"
@@ -690,8 +695,6 @@ class ExpressionEvaluator(InterpreterState):
         """Return the first part of a condition that has an unknown truth value."""
         if isinstance(test, ast.BoolOp):
             return next((self.unknown_part(part) for part in test.values if self.evaluate_truth(part) is None), test)
-        if isinstance(test, ast.Call) and dotted_name(test.func) == "isinstance" and dotted_name(test.args[0]):
-            return test.args[0]
         return self.unknown_part(test.operand) if isinstance(test, ast.UnaryOp) else test
 
     def count_iteration(self, node: ast.AST) -> None:

@@ -42,6 +42,7 @@ from shapecalc.reading.code.values import (
 
 MAX_CALL_DEPTH = 30
 """The maximum number of nested calls."""
+MODULE_CONTAINERS = ("ModuleList", "ModuleDict")
 PROPERTIES = {"property", "cached_property"}
 MODULE_CLASSES = {
     "ConfigMixin",
@@ -273,10 +274,43 @@ class FunctionEvaluator(CallEvaluator):
         if base in ("", *MODULE_CLASSES):
             return
         values = [*CodeList(positional).items]
-        if base in ("ModuleList", "ModuleDict"):
-            raise error(f"a class that derives from {base} is not supported")
+        if base in MODULE_CONTAINERS:
+            self.add_children(instance, values, error)
+            return
         layer = LayerInstance(base, tuple(values), dict(keywords))  # type: ignore[arg-type]
         self.journal.write(instance.attributes, LAYER_KEY, make_sequential(values) if base == "Sequential" else layer)
+
+    def add_children(self, instance: ObjectValue, values: Sequence[CodeValue], error: ErrorFactory) -> None:
+        """Set the modules in a list or a dict as children of a module."""
+        items = values[0] if values else CodeList(())
+        if isinstance(items, CodeDict):
+            children = items.values()
+        elif isinstance(items, CodeList | tuple):
+            listed = items.items if isinstance(items, CodeList) else items
+            children = {str(index): item for index, item in enumerate(listed, len(instance.children))}
+        else:
+            raise error("the modules of this container are not known")
+        for name, child in children.items():
+            self.journal.write(instance.attributes, name, child)
+
+    def is_module_list(self, value: ObjectValue) -> bool:
+        """Return whether the class of an object derives from `ModuleList`."""
+        return self.library_base_name(value.cls) == "ModuleList"
+
+    def call_container_method(self, node: ast.Call, instance: ObjectValue, name: str) -> CodeValue:
+        """Call a method of a module that derives from `ModuleDict` or `ModuleList`, or return `MISSING`."""
+        base, children = self.library_base_name(instance.cls), instance.children
+        if base not in MODULE_CONTAINERS:
+            return MISSING  # type: ignore[no-any-return]
+        if name in ("append", "extend") and len(node.args) == 1:
+            added = self.evaluate(node.args[0])
+            values = [added if name == "extend" else CodeList([added])]
+            self.add_children(instance, values, self.error_factory(node))
+            return instance
+        if base == "ModuleDict" and name in ("keys", "values", "items") and not node.args:
+            items: dict[object, Binding] = {key: child for key, child in children.items()}  # noqa: C416 - other types
+            return self.call_dict_method(node, CodeDict(items), name)
+        return MISSING  # type: ignore[no-any-return]
 
     def library_base_name(self, cls: ClassValue) -> str:
         """Return the name of the first base class that the code does not define.
@@ -308,7 +342,8 @@ class FunctionEvaluator(CallEvaluator):
         if layer is not None:
             values = [*CodeList(positional).items]
             return self.apply_layer(layer, values, dict(keywords), error)  # type: ignore[arg-type]
-        raise error(f"{truncate(instance.cls.name)} has no forward", PASTE_HINT)
+        unknown = error(f"{truncate(instance.cls.name)} has no forward", PASTE_HINT)
+        raise AnswerableError(unknown.problem)
 
     def find_member(self, base: ObjectValue | ClassValue | SuperValue, name: str) -> CodeValue:
         """Return an attribute or method of an object or class, or `MISSING`.
@@ -365,6 +400,8 @@ class FunctionEvaluator(CallEvaluator):
         Returns `MISSING` for any other method.
         """
         instance, error = base.owner if isinstance(base, SuperValue) else base, self.error_factory(node)
+        if (result := self.call_container_method(node, instance, name)) is not MISSING:
+            return result
         if name == "__init__":
             values, keywords = self.evaluate_bindings(node.args), self.evaluate_keywords(node)
             if values or keywords:

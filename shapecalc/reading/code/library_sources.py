@@ -578,6 +578,15 @@ def _upcast(t):
     return t if t.is_floating_point() else t.float()
 
 
+def _upcast_non_float(t):
+    return t if t.is_floating_point() else t.float()
+
+
+def _loss_inter_union(boxes1, boxes2):
+    union = boxes1[..., 0] + boxes2[..., 0]
+    return union, union
+
+
 def _box_convert(boxes):
     return torch.stack(boxes.unbind(-1), dim=-1)
 

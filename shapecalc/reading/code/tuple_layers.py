@@ -177,7 +177,7 @@ def _cell(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> Cod
         raise call.refusal(f"it takes 1 or 2 dims that end in {size}, not {shape_text(tensor.shape)}")
     state = derived_tensor((*tensor.shape[:-1], hidden), tensor)
     states = (state, state) if call.name == "LSTMCell" else (state,)
-    _require_states(call.keywords.get("hx", call.positional[0] if call.positional else None), states, call)
+    _check_state_shapes(call.keywords.get("hx", call.positional[0] if call.positional else None), states, call)
     return states if len(states) > 1 else state
 
 

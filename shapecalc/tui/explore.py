@@ -1,10 +1,8 @@
 """The main screen.
 
-Its panels show the question, the map, the step, the elements and the answer.
-
-A step of an answer applies one rule, which determines a dim. The map has one column of dims per stage of the answer,
-and grows with the steps. In learning mode, the user predicts dims before the app shows them; a blank is a dim that the
-user must predict.
+The panels of the screen show the question, the map, the step, the elements and the answer. A step of an answer applies
+one rule, which determines a dim. The map is a flow diagram with a column of dims for each stage of the answer, up to
+the current step. In learning mode, the user predicts dims before the app shows them; a blank is a dim to predict.
 
 While no field and no panel has the focus, letters are commands, and the arrow keys move between steps. A field or a
 blank with the focus receives every printable key.
@@ -81,40 +79,42 @@ if TYPE_CHECKING:
     from shapecalc.tui.source import SourceState
 
 IDLE_SECONDS = 0.05
-"""The idle time, in seconds, after which the next change is drawn immediately."""
+"""The time without events, in seconds, after which the next change is drawn at once."""
 COMPARE_SECONDS = 0.15
-"""The idle time, in seconds, after which the dialects are compared."""
+"""The time without events, in seconds, after which the dialects are compared."""
 MIN_QUIT_WIDTH = 100
-"""The minimum width, in cells, of a line of keys with both the quit key and a key to go back."""
+"""The minimum width, in cells, of a line of keys with the quit key beside a key to go back."""
 COMPARE_LINES = 5
-"""The maximum height of the short comparison, in lines, with its border."""
+"""The maximum height of a comparison with one line per answer, in lines with the border."""
 EDIT_CHARACTERS = frozenset("0123456789-[")
-"""The characters that move the focus to the last edited field."""
+"""The characters that, typed without a focus, move the focus to the last edited field."""
 INDEX_CHARACTERS = frozenset("0123456789,")
-"""The characters that are allowed in an element index in the elements panel."""
+"""The characters of an element index that is typed into the elements panel."""
 PANEL_ARROWS = (*ARROW_MOVES, "home", "end")
 """The keys that a focused panel handles itself."""
 MIN_ELEMENTS_LINES = 26
-"""The height of all panels, in lines, above which an unfocused panel shows the elements at every stage."""
+"""The minimum total height of the panels, in lines, at which an unfocused panel shows the elements at every stage."""
 MIN_GRID_LINES, MAX_GRID_LINES = 12, 24
-"""The minimum and maximum height, with the border, of the tables of a large tensor in an unfocused panel."""
+"""The minimum and the maximum height of the tables of a large tensor in an unfocused panel, in lines with the border.
+"""
 WIDE_LINES = 40
-"""The number of lines of all panels above which the comparison may list the names in columns."""
+"""The minimum total height of the panels, in lines, at which the comparison can list the dialects in columns."""
 SIDE_PANELS, COLUMN_PANELS = ("compare", "code", "signs", "help"), ("steps", "legend")
-"""The ids of the panels below the answer, of which the first that are not empty are shown, and of those in the column
-of a wide screen."""
+"""The ids of the panels that can be below the answer, in order of preference, and of those in the column of a wide
+screen.
+"""
 PANEL_TITLES = {"legend": "Signs", "help": "Keys"}
-"""The titles of panels, if they differ from their ids."""
+"""The title of each panel whose title differs from its id."""
 MAX_STEPS_LINES = 30
 """The maximum number of lines of the steps in the column of a wide screen."""
 EMPTY_FIELD = "–"  # noqa: RUF001
 """The text of an empty field of an optional parameter."""
 GRID_MARGIN = 1
-"""The number of blank lines below the focused elements panel."""
+"""The number of blank lines below the elements panel while it has the focus."""
 
 
 def _framed_height(text: Text) -> int:
-    """Return the height of a text with a border, or 0 for an empty text."""
+    """Return the height of a text with a border; the height of an empty text is 0."""
     return text.plain.count("\n") + 1 + BORDER_LINES if text else 0
 
 
@@ -139,7 +139,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @dataclass
     class QuestionShown(Message):
-        """Posted after a question is displayed, and before it is replaced."""
+        """Posted after a question is displayed, and again before it is replaced."""
 
         line: str
         """The command line of the question."""
@@ -162,8 +162,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     ) -> None:
         """Open a question at a step of its answer; None means after the last step.
 
-        `learns` selects learning mode. `keys` are the keys that work while no widget has the focus. With `has_home`,
-        Esc goes back to the start screen.
+        If `learns` is True, the screen is in learning mode. `keys` are the keys that work while no widget has the
+        focus. If `has_home` is True, Esc goes back to the start screen.
         """
         super().__init__()
         self.keys = keys
@@ -172,11 +172,11 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.state = ExploreState(question, step, is_learning=learns, score=self.progress.session_score)
         self.has_home = has_home
         self.course: Course | None = None
-        """The lessons from the user's own file, or None for the built-in lessons."""
+        """The course from the user's own file, or None for the built-in lessons."""
         self._lesson_id = ""
         """The id of the lesson from which the question was opened; empty if there is none."""
         self._source: SourceState | None = None
-        """The source code if the question was opened from a line of it, otherwise None."""
+        """The source code with the line from which the question was opened, or None."""
         self._is_draw_scheduled = False
         self._last_draw = 0.0
         self._focus_before_resize: Widget | None = None
@@ -184,30 +184,29 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._last_field = "input"
         """The name of the last edited field."""
         self._comparison: tuple[Question, Sequence[DialectRow]] | None = None
-        """The last compared question, and its answer in each dialect."""
+        """The question that was compared last, and its answer in each dialect."""
         self._compared_lines: dict[tuple[int, str], list[Text]] = {}
-        """The lines of the comparison, by their width and form."""
+        """The lines of the last comparison, keyed by width and form."""
         self._has_tapes = True
-        """Whether all elements fit on tapes; otherwise, tables show a part of the elements."""
+        """Whether all elements fit on tapes; if not, tables show a part of the elements."""
         self._awaits_grid = False
-        """Whether the tables of a large tensor must be drawn when the user pauses."""
+        """Whether tables of a large tensor are to be drawn when the user pauses."""
         self._paused_question: Question | None = None
         """The question that was displayed when the user last paused."""
         self._grid: tuple[tuple[object, ...], Text] = ((), Text(end=""))
-        """The cached tables of a large tensor, with their cache key."""
+        """The cached tables of a large tensor, after their cache key."""
         self._drawn_tapes: tuple[tuple[object, ...], int, Text] = ((), 0, Text(end=""))
-        """The cached tapes, with their cache key and the height for which they were drawn."""
+        """The cached tapes, after their cache key and the height for which they were drawn."""
         self._entered_grid: tuple[tuple[object, ...], int, Text] = ((), 0, Text(end=""))
-        """The cached tables of the focused panel, with their cache key and the height for which they were drawn."""
+        """The cached tables of the focused panel, after their cache key and the height for which they were drawn."""
         self._code: tuple[Question | None, Sequence[side.CodeEntry]] = (None, ())
-        """The question for which code was last generated, and the code."""
+        """The question for which code was generated last, and the code."""
         self._side_layout: tuple[int, int, tuple[tuple[str, int], ...]] = (0, 0, ())
-        """The heights of the area above the command line, of the panels below the answer, and of each of these panels
-        and of those in the column."""
+        """The height of the area above the command line, the height below the answer, and that of each side panel."""
         self._compare_timer: Timer | None = None
         self._shared_heights = SharedHeights()
         self._heights = PictureHeights(0, 0, is_beside=True)
-        """The heights that the map and the step require at the current step."""
+        """The heights that the map and the step need at the current step."""
 
     def compose(self) -> ComposeResult:
         """Compose the panels from top to bottom."""
@@ -249,9 +248,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.set_focus(self.query_one("#map") if asks else None)
 
     def _make_fields(self) -> list[widgets.Field]:
-        """Create the fields of the question.
+        """Create the fields of the question, and watch their values.
 
-        The screen watches the values, because it would handle `Input.Changed` only after the field is drawn.
+        The message `Input.Changed` would be handled only after the field is drawn.
         """
         question = self.state.question
         fields = [widgets.Field(name, question.texts.get(name, "")) for name in question.fields]
@@ -275,7 +274,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.schedule_draw()
 
     def redraw_carets(self) -> None:
-        """Redraw the carets below invalid characters after a field is scrolled."""
+        """Redraw the carets below invalid characters after a field was scrolled."""
         if self.state.result.problem is not None:
             self.schedule_draw()
 
@@ -301,7 +300,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @on(Input.Submitted)
     def focus_next_field(self, event: Input.Submitted) -> None:
-        """Focus the next field; after the last field, focus no field."""
+        """Focus the next field, or no field after the last one."""
         fields = [*self.query(widgets.Field)]
         following = fields[fields.index(event.input) + 1 :] if event.input in fields else []
         self.set_focus(following[0]) if following else self.action_leave_field()
@@ -318,9 +317,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._update_focus()
 
     def action_edit(self, character: str = "") -> None:
-        """Focus the field that had the focus last.
+        """Focus the field that was edited last.
 
-        If `character` is not empty, it replaces the text of the field.
+        A non-empty `character` replaces the text of the field.
         """
         name = self._last_field if self._last_field in self.state.question.fields else "input"
         field = self.query_one(f"#field-{name}", widgets.Field)
@@ -332,7 +331,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def action_focus_part(self, direction: int) -> None:
         """Focus the next or the previous field or panel.
 
-        The cycle includes a position without focus.
+        Between the last and the first of them, no widget has the focus.
         """
         parts: list[Widget | None] = [*self.query(widgets.Field), None]
         parts += [panel for panel in self.query(Panel) if panel.can_focus and self._can_focus(panel)]
@@ -367,11 +366,11 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.schedule_draw()
 
     def on_screen_suspend(self) -> None:
-        """Clear the line of keys, because the keys are inactive behind a dialog."""
+        """Clear the line of keys, because a dialog receives all keys."""
         self._set_text("keys", Text())
 
     def on_screen_resume(self) -> None:
-        """Redraw the screen, because a lesson or a film can change the score."""
+        """Redraw the screen, because a lesson or a film may have changed the score."""
         self.schedule_draw()
 
     def on_descendant_focus(self) -> None:
@@ -381,7 +380,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _update_focus(self) -> None:
         """Resolve the question for the focused field.
 
-        An incomplete text is an error only if its field does not have the focus.
+        An incomplete text is an error, unless its field has the focus.
         """
         field = self.focused if isinstance(self.focused, widgets.Field) else None
         if field is not None:
@@ -402,15 +401,16 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @property
     def is_typing(self) -> bool:
-        """Whether a field, a blank or a question receives printable keys."""
+        """Whether printable keys are typed into a field, a blank or a question."""
         if self.focused is not None and self.focused.id == "map":
             return self.state.is_awaiting_input or self.state.must_predict_validity
         return isinstance(self.focused, Input)
 
     def on_key(self, event: events.Key) -> None:
-        """Handle a key press outside the fields."""
+        """Handle a key press while no field has the focus."""
         focused = getattr(self.focused, "id", None)
-        if isinstance(self.focused, Input) and event.is_printable:  # typed before the field had the focus
+        # a character that was typed before the field had the focus
+        if isinstance(self.focused, Input) and event.is_printable:
             self.focused.insert_text_at_cursor(event.character or "")
             return
         if event.key == "escape":
@@ -430,7 +430,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             event.stop()
 
     def _handle_elements_key(self, event: events.Key) -> bool:
-        """Handle a key press in the elements; return whether the key has an effect."""
+        """Handle a key press in the elements panel.
+
+        Returns whether the key has an effect.
+        """
         state = self.state
         is_index = event.key == "backspace" or (event.character or " ") in INDEX_CHARACTERS
         if is_index:
@@ -449,7 +452,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return True
 
     def _handle_map_key(self, event: events.Key) -> bool:
-        """Handle a key press in the map; return whether the key has an effect."""
+        """Handle a key press in the map.
+
+        Returns whether the key has an effect.
+        """
         state = self.state
         if event.key in ("left", "right", "enter") and self._is_map_complete:
             self.action_leave_field()
@@ -466,7 +472,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @property
     def _is_map_complete(self) -> bool:
-        """Whether the user has predicted every dim, so that the map needs no keys of its own."""
+        """Whether the user has predicted every dim; the map then needs no keys of its own."""
         state = self.state
         return state.is_learning and not (self.is_typing or state.open_blanks)
 
@@ -477,7 +483,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """
         if self.focused is not None:
             return False
-        # a key binding would run only after the next characters are handled
+        # a key binding would run only after the characters that follow
         if event.key == self._edit_key:
             self.action_edit()
         elif event.key == "enter":
@@ -492,7 +498,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return True
 
     async def _apply_fix_or_advance(self) -> None:
-        """Apply the fix of a refused request, or go to the next step."""
+        """Apply the fix of a refused request; for a valid request, go to the next step."""
         if self.state.result.problem is not None and self.state.is_available("fix"):
             await self.action_fix()
         else:
@@ -504,17 +510,17 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         await self.run_action(self.keys[index].action)
 
     def action_step(self, offset: int) -> None:
-        """Go to the previous or the next step, or reveal the dims of this step."""
+        """Go to the previous or the next step, or reveal the hidden dims of this step."""
         self.state.advance(offset)
         self.schedule_draw()
 
     def action_go(self, step: int) -> None:
-        """Go to a step; a negative index selects the position after the last step."""
+        """Go to a step; a negative index means after the last step."""
         self.state.go_to_step(self.state.end_step if step < 0 else step)
         self.schedule_draw()
 
     def action_elements(self) -> None:
-        """Toggle the focus of the elements panel."""
+        """Focus the elements panel, or remove its focus."""
         if self.state.shows_grid:
             self.action_leave_field()
         elif self._require_visible_answer() is not None:
@@ -522,17 +528,17 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.set_focus(self.query_one("#elements"))
 
     def action_dim(self, direction: str) -> None:
-        """Highlight the next dim of the map in a direction, and its sources."""
+        """Highlight the adjacent dim of the map in a direction, with its sources."""
         self.state.highlight_neighbor(direction)
         self.schedule_draw()
 
     def action_tint(self) -> None:
-        """Colour the elements by their index along the next axis."""
+        """Colour the elements by their index along the next axis of the input."""
         self.state.tint_next_axis()
         self.schedule_draw()
 
     def action_mistake(self) -> None:
-        """Toggle the elements that result from a mistake of equal shape."""
+        """Show or hide the elements that result from a mistake of equal shape."""
         if self.state.same_shape_mistake is None:
             return
         self.state.shows_mistake = not self.state.shows_mistake
@@ -546,12 +552,12 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return self.state.is_learning
 
     def toggle_learning(self) -> None:
-        """Turn learning mode on or off while the start screen covers this one."""
+        """Turn learning mode on or off while the start screen is open."""
         self.state.toggle_learning()
         self.schedule_draw()
 
     def action_mode(self) -> None:
-        """Toggle learning mode."""
+        """Turn learning mode on or off."""
         self.state.toggle_learning()
         self.focus_initial_widget()
         self._update_focus()
@@ -597,7 +603,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     async def open_question(self, question: Question) -> None:
         """Replace the question, and update the fields and the screen.
 
-        First, `QuestionShown` is posted for the previous question.
+        `QuestionShown` is posted for the previous question first.
         """
         if self.state.result.answer is not None:
             line = question_command(self.state.question, self.state.result.answer)
@@ -608,7 +614,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     async def _show_fields(self) -> None:
         """Show the question in the fields.
 
-        The fields are replaced if the op has other parameters.
+        If the op has other parameters, the fields are replaced.
         """
         question, shown = self.state.question, {field.field_name: field for field in self.query(widgets.Field)}
         if (*shown,) == question.fields:
@@ -616,7 +622,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
                 field.value = question.texts.get(name, "")
             self.schedule_draw()
             return
-        for fields in self.query(FieldPanel):  # there is no field panel while the app closes
+        for fields in self.query(FieldPanel):  # while the app closes, there is no field panel
             is_focused = isinstance(self.focused, widgets.Field)
             await fields.replace_fields(self._make_fields())
             if is_focused:
@@ -661,7 +667,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def action_equiv(self) -> None:
         """Open the comparison with a second chain, unless the answer is hidden."""
         if (answer := self._require_visible_answer()) is not None:
-            # all dialogs are imported late, to save a third of the app's start time
+            # all dialogs are imported where they are opened, because they take a third of the app's start time
             from shapecalc.tui.chains import EquivDialog
 
             self.app.push_screen(EquivDialog(answer, self.state.question.second_chain), self._store_second_chain)
@@ -674,7 +680,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.app.push_screen(CutDialog(tuple(map(int, map(str, answer.input)))), self._open_optional_question)
 
     def on_mouse_scroll_down(self) -> None:
-        """Go to the next step, unless this would reveal a dim to predict."""
+        """Go to the next step, unless it is hidden until the user predicts a dim."""
         if self.state.is_available("step(1)") and not (
             self.state.must_predict_validity or self.state.is_awaiting_input
         ):
@@ -693,7 +699,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.app.push_screen(SimplifyDialog(answer), self._open_simplified_chain)
 
     def _require_visible_answer(self) -> Trace | Chain | None:
-        """Return the answer; if it is hidden, notify the user and return None."""
+        """Return the answer, or notify the user and return None if it is hidden."""
         if self.state.is_answer_hidden:
             self.notify(explore_text.HIDDEN_ANSWER_WARNING, markup=False)
         return None if self.state.is_answer_hidden else self.state.answer
@@ -718,7 +724,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def action_save(self, kind: str) -> None:
         """Save a film of the answer or a picture of the current step.
 
-        In a browser, the file is downloaded.
+        `kind` is "film" or "picture". In a browser, the file is downloaded.
         """
         if (answer := self._require_visible_answer()) is not None:
             save_answer(
@@ -734,7 +740,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     def action_home(self) -> None:
         """Open the start screen."""
-        from shapecalc.tui.home import HomeScreen  # deferred, because Textual's text area takes 30 ms to import
+        from shapecalc.tui.home import HomeScreen  # imported here, because Textual's text area takes 30 ms
 
         self.has_home = True
         self.app.push_screen(HomeScreen(self, self.app.user_file.questions))  # type: ignore[attr-defined]
@@ -796,7 +802,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.action_home()
 
     async def _open_from_dialog(self, question: Question | None) -> None:
-        """Open the question that a dialog returned at its first step, if any."""
+        """Open the question that a dialog returned, if any, at its first step."""
         if question is not None:
             await self.open_from_home(question)
 
@@ -847,7 +853,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """Return the help for the focused widget, and the help for the keys."""
         about = widget_help(str(self.focused.id) if self.focused else "", self.state.question.op)
         entered, keys = list[widgets.Key](), [*self.keys, *widgets.GLOBAL_KEYS]
-        if self.focused is not None and not isinstance(self.focused, Input):  # a focused panel handles the arrow keys
+        # a focused panel uses the arrow keys itself
+        if self.focused is not None and not isinstance(self.focused, Input):
             entered = [widgets.FOLLOW_KEY if self.focused.id == "elements" else widgets.DIM_KEY]
             keys = [key for key in keys if key.name not in PANEL_ARROWS]
         return about, [*((key.display, key.help) for key in (*entered, *keys)), *EXTRA_KEYS]
@@ -858,7 +865,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             await self.open_question(question)
 
     async def _open_simplified_chain(self, text: str | None) -> None:
-        """Open a simplified chain, and keep the second chain."""
+        """Open a simplified chain, and keep the second chain of the question."""
         if text is not None:
             await self.open_question(
                 replace(question_from_words([CHAIN, text]), second_chain=self.state.question.second_chain)
@@ -868,7 +875,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.state.question = replace(self.state.question, second_chain=text or "")
 
     async def _open_comparison_row(self, question: Question | None) -> None:
-        """Open the question of a dialect at the first step that differs."""
+        """Open a dialect's question at the first step that differs from this answer."""
         before = self.state.answer
         if question is None:
             return
@@ -878,7 +885,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.schedule_draw()
 
     def schedule_draw(self) -> None:
-        """Draw the screen at once, or after pending events if it was drawn recently."""
+        """Draw the screen now or, if it was drawn recently, after the pending events."""
         if not self._is_draw_scheduled:
             self._is_draw_scheduled = True
             is_idle = monotonic() - self._last_draw > IDLE_SECONDS
@@ -909,7 +916,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
     @property
     def _main_width(self) -> int:
-        """The width of the panels outside of the column, without their borders."""
+        """The width of the panels that are not in the column, without borders."""
         return self.app.size.width - 2 - side.COLUMN_WIDTH * self._is_wide
 
     @property
@@ -921,7 +928,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _fix_key(self) -> str:
         """The keys that apply the fix while the current widget has the focus.
 
-        A field receives every key without a modifier as text.
+        A key without a modifier would be typed into a field.
         """
         key = next(key.display for key in self.keys if key.action == "fix")
         return f"esc {key}" if self.is_typing else key
@@ -953,7 +960,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             panel.carets.set_text(Text(" " * (start + left)).append(marks, BOLD_ERROR))
 
     def _key_line(self, width: int) -> Text:
-        """Return a line of the keys that are active with the current focus."""
+        """Return a line of the keys that have an effect with the current focus."""
         state, focused = self.state, getattr(self.focused, "id", None)
         if isinstance(self.focused, Input):
             keys: tuple[widgets.Key, ...] = widgets.FIELD_KEYS
@@ -971,7 +978,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             both = state.is_available("step(1)") and state.is_available("step(-1)")
             shown = [key for key in self.keys if not key.action.startswith("dim(")]
             back = (self._back_key,) if self._back_key and state.highlighted is None else ()
-            if back and width < MIN_QUIT_WIDTH:  # the screen to which Esc returns shows the quit key
+            if back and width < MIN_QUIT_WIDTH:  # Esc returns to a screen that shows the quit key itself
                 shown = [key for key in shown if key.action != "app.quit"]
             keys = (*((widgets.STEP_KEY, *shown[2:]) if both else shown), widgets.DIM_STEP_KEY, *back)
             works = frozenset(key.action for key in keys if state.is_offered(key.action))
@@ -980,9 +987,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return widgets.format_key_line(works, width, keys)
 
     def _draw_panels(self, width: int) -> None:
-        """Set the height of each panel, and draw the panels."""
+        """Set the heights of all panels, and draw the panels."""
         state, height, accent = self.state, self.app.size.height, self._accent
-        text_width = width - BORDER_LINES * self._is_wide  # the answer has a frame on a wide screen
+        text_width = width - BORDER_LINES * self._is_wide  # on a wide screen, the answer has a frame
         card = explore_text.reason_lines(state, text_width)
         self._question_lines = self._question_height(self.app.size.width - 4)
         fixed = BORDER_LINES + self._question_lines + 1
@@ -995,7 +1002,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             plan, lines = self._plan_heights(width, height - fixed, len(answer_lines), len(card_lines))
         has_card = plan.card and not (
             state.shows_grid and not plan.elements
-        )  # a large grid takes the lines of the card
+        )  # the tables of a large tensor use the lines of the reasons
         shown = card_lines if has_card else answer_lines
         blank_lines = height - fixed - lines + (plan.card if has_card else 0) - len(shown)
         is_refused = state.result.problem is not None and not state.must_predict_validity
@@ -1014,12 +1021,12 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _plan_heights(self, width: int, free: int, answer_lines: int, card_lines: int) -> tuple[PanelHeights, int]:
         """Return the height of each panel, and the total height of the panels.
 
-        `free` is the number of lines of the panels and the answer. The heights are equal for all steps of the question,
-        unless a panel would then be smaller than the current step allows.
+        `free` is the number of lines for the panels and the answer. All steps of a question have the same heights,
+        unless a panel could be larger at the current step.
         """
         state = self.state
         found = self._shared_heights.find(state, width, free)
-        if found is not None and self._is_wide:  # enough lines for the shared heights at every step
+        if found is not None and self._is_wide:  # on a wide screen, the shared heights fit at every step
             found = found[0], found[0]
             answer_lines, card_lines = max(answer_lines, found[0].answer), max(card_lines, found[0].card)
         lines = max(MIN_PANEL_LINES, free - answer_lines)
@@ -1029,7 +1036,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if found is None or state.shows_grid:
             return plan, lines
         settled_lines = min(lines, free - settled.answer)
-        for shorter in (0, needs.command):  # the command line may use the last line of the step
+        for shorter in (0, needs.command):  # if necessary, the command line uses the last line of the step
             changes = settled.shorten(shorter)
             if needs.card:
                 changes["card"] = max(0, card_lines - (free - settled_lines))
@@ -1045,7 +1052,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return count_rows(self.query(widgets.Field), width) + self.query_one(FieldPanel).carets.display
 
     def _required_heights(self, width: int, lines: int, pictures: PictureHeights, card_lines: int) -> RequiredHeights:
-        """Return the height that each panel requires at a width."""
+        """Return the height that each panel needs at a width."""
         inner = width - 2
         compares = self._can_compare_dialects()
         used = max(pictures.map, pictures.step) if pictures.is_beside else pictures.map + pictures.step
@@ -1064,10 +1071,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         )
 
     def _measure_elements(self, width: int, lines: int, free: int) -> tuple[int, int]:
-        """Return the height of the elements panel, without and with spare lines.
+        """Return the height that the elements panel needs, and the height that it can use.
 
-        The second height is used only if all panels fit. `lines` is the total height of all panels, and `free` is the
-        height that the other panels do not use.
+        The second height applies if all panels fit. `lines` is the total height of all panels, and `free` is the height
+        that the other panels do not use.
         """
         if self.state.shows_grid:
             drawn = self._elements_text(width, lines - GRID_MARGIN - BORDER_LINES)
@@ -1089,14 +1096,14 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _can_draw_refusal(self, lines: int) -> bool:
         """Return whether the elements of a refused reshape may be drawn.
 
-        They need a high screen, and are hidden while the user must predict the refusal.
+        The screen must be high enough, and the refusal must not be hidden.
         """
         return lines > MIN_ELEMENTS_LINES and not self.state.must_predict_validity
 
     def _draw_grid_after_pause(self, width: int, height: int) -> Text:
-        """Draw the elements at every stage of a large tensor when the user pauses.
+        """Draw the elements of a large tensor at every stage, when the user pauses.
 
-        Drawing many elements takes long. Until the pause, the text is blank and has the height of the last drawing.
+        Drawing many elements takes long. Until the pause, the text is blank, with the height of the last drawing.
         """
         state = self.state
         first = explore_text.first_visible_tensor(state, width)
@@ -1108,9 +1115,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return Text("\n" * min(height - 1, self._grid[1].plain.count("\n")))
 
     def _apply_panel_heights(self, plan: PanelHeights, lines: int) -> None:
-        """Set the height of each panel.
+        """Set the heights of all panels.
 
-        A focused elements panel may replace the map and the step, and a focused step may replace the map.
+        If space is short, a focused elements panel replaces the map and the step, and a focused step replaces the map.
         """
         enters = self.state.shows_grid and not plan.elements
         shows_step = getattr(self.focused, "id", None) == "step" and not plan.step
@@ -1133,9 +1140,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self._compare_timer = self.set_timer(COMPARE_SECONDS, self._compare_dialects)
 
     def _place_command(self, plan: PanelHeights, *, is_hidden: bool) -> int:
-        """Show or hide the command line above the keys, and return the number of remaining spare lines.
+        """Show or hide the command line, and return the number of spare lines that remain.
 
-        Spare lines frame the answer, and separate the reason from the boxes below it.
+        Spare lines are used around the answer, and between the reasons and the panels below.
         """
         spare = plan.spare if plan.command and not is_hidden else 0
         reason, answer = (self.query_one(f"#{name}", widgets.ClickableText) for name in ("reason", "answer"))
@@ -1150,9 +1157,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return spare - has_gap
 
     def _place_side_panels(self, plan: PanelHeights, spare: int, *, is_hidden: bool) -> int:
-        """Set the heights of the panels below the answer and in the column, and return the number of lines they add.
+        """Set the heights of the side panels, and return the number of added lines.
 
-        Two panels share the lines below the answer if there are enough of them.
+        Side panels are below the answer or in the column of a wide screen. Two of them share the lines below the answer
+        if there are enough lines.
         """
         state, lines = self.state, plan.compare + spare
         if self._main_width < side.MIN_PAIR_WIDTH or lines < side.MIN_SIDE_LINES:
@@ -1195,9 +1203,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
                 self.query_one(f"#{name}", Panel).set_renderer(renderer)
 
     def _side_renderer(self, name: str) -> widgets.TextRenderer | None:
-        """Return the function that draws a panel below the answer or in the column, or None to keep the last drawing.
+        """Return the function that draws a side panel, or None to keep the last drawing.
 
-        The steps are drawn when the user pauses, because they are many.
+        The steps are drawn when the user pauses, because there are many.
         """
         state = self.state
         if name == "compare":
@@ -1221,9 +1229,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.query_one("#elements", Panel).set_title(title, keys)
 
     def _elements_text(self, width: int, height: int) -> Text:
-        """Draw the elements at every stage if their panel is focused.
+        """Draw the elements before and after the current stage.
 
-        Otherwise, draw the elements before and after the current stage.
+        If the panel has the focus, the elements at every stage are drawn.
         """
         state = self.state
         if state.result.problem is not None and height and not state.is_answer_hidden:
@@ -1244,7 +1252,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _tapes_text(self, width: int, height: int, *, is_whole: bool = False) -> Text:
         """Draw the tapes, or return the cached drawing if it fits the height.
 
-        The heights of the panels were planned with the cached drawing.
+        The heights of the panels depend on the cached drawing. If `is_whole` is True, all stages are drawn.
         """
         state = self.state
         is_whole = is_whole or explore_text.is_last_stage_shown(state)
@@ -1275,7 +1283,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return self.state.is_offered("compare") and len(supporting_dialects(OPS[self.state.question.op])) > 1
 
     def _compare_dialects(self) -> None:
-        """Compare the dialects of the question when the user pauses, and redraw."""
+        """Compare the dialects, if the user has paused, and redraw."""
         question = self._paused_question = self.state.question
         self._awaits_grid = False
         if self._can_compare_dialects() and (self._comparison is None or self._comparison[0] != question):
@@ -1286,7 +1294,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.schedule_draw()
 
     def _comparison_text(self, width: int, height: int) -> Text:
-        """Draw the last comparison in the longest form that fits, or the beginning of a longer form."""
+        """Draw the last comparison in the most detailed form that fits, or the beginning of such a form."""
         for form in ("listed", "wrapped"):
             if len(lines := self._comparison_lines(width, form)) <= height:
                 return stack_texts(lines)
@@ -1296,7 +1304,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         return stack_texts(explore_text.limit_comparison(short, height))
 
     def _comparison_lines(self, width: int, form: explore_text.ComparisonForm) -> list[Text]:
-        """Return the lines of the last comparison, with a cache."""
+        """Return the lines of the last comparison, and cache them."""
         rows, kept = self._comparison[1] if self._comparison else (), self._compared_lines
         if (width, form) not in kept:
             kept[width, form] = explore_text.comparison_lines(rows, width, form)

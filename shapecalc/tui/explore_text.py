@@ -1,8 +1,8 @@
 """Text for the panels of the main screen.
 
-The panels show titles, the answer or the problem, the map, the step and the elements. A blank is a dim that the user
-must predict. An entry is the text that the user has typed into a blank. The map has one column of dims per stage of the
-answer.
+The panels show the answer or the problem, the map, the step and the elements. The map is a flow diagram with a column
+of dims for each stage of the answer. A blank is a dim to predict, and an entry is the text that the user has typed into
+a blank.
 """
 
 from __future__ import annotations
@@ -59,24 +59,24 @@ CHOOSE_HINT = f"{NEXT_HINT} The arrow keys choose a blank to type into."
 CORRECT_FEEDBACK = "That is right."
 WRONG_REFUSAL_FEEDBACK, WRONG_VALIDITY_FEEDBACK = "no: it works", "no: it is refused"
 MAX_ENTRY_LENGTH = 12
-"""The maximum number of characters of an entry that the flow diagram displays."""
+"""The maximum number of characters of an entry in the flow diagram."""
 WRONG_SYMBOL = UNICODE.fail
 COMPARISON_TITLE, READING_TITLE = "The answer beside yours", "Your reading beside the request"
 HIDDEN_ANSWER = "answer hidden"
 HIDDEN_ANSWER_WARNING = "this would show the answer, which is hidden: ^G reveals it"
 MIN_NAME_WIDTH = 8
-"""The minimum width of the operator name in the title, in cells."""
+"""The minimum width of the operator's name in the title, in cells."""
 TABLE_HINT_NUMBER = 2
-"""The position, counted from 1, of the hint that is a table among the hints on a blank."""
+"""The number of the hint that is a table; the hints on a blank are counted from 1."""
 SENTENCE_GAP = 5
 """The number of spaces between the answer and a sentence on the same line."""
 CARET = "▲"
 PICTURE_WIDTH = 78
-"""The width, in cells, for which the most informative step is chosen."""
+"""The width, in cells, for which the most informative step is determined."""
 MIN_LISTED_STEPS = 3
-"""The minimum number of lines of the list of steps below a step."""
+"""The minimum number of steps in the list below the drawing of a step."""
 MIN_GRID_LINES = 6
-"""The minimum height, in lines, of the element tables below the tapes."""
+"""The minimum height of the tables of elements below the tapes, in lines."""
 MAX_DIVISIBLE_COUNT = 100_000
 """The maximum element count whose divisors are listed."""
 MAX_DIVISORS = 16
@@ -86,8 +86,8 @@ MAX_DIVISORS = 16
 def title_text(question: Question, result: QuestionResult, width: int, placeholder: str = "", score: str = "") -> Text:
     """Format the title of the screen.
 
-    The title contains the operator, the element count, the score and the answer; in a narrow terminal, only the answer.
-    A non-empty `placeholder` replaces the answer.
+    The title contains the operator, the element count, the score and the answer; in a narrow terminal, it contains only
+    the answer. A non-empty `placeholder` is shown instead of the answer.
     """
     answer = result.answer
     if answer is None:
@@ -137,7 +137,7 @@ def question_title(question: Question, result: QuestionResult, *, is_learning: b
 def problem_and_fix_text(state: ExploreState, width: int, fix_key: str = "f", accent: str = "bold") -> Text:
     """Format the problem of the question with its fix or hint.
 
-    The fix is in the style `accent`, and `fix_key` is the key that applies it.
+    The fix has the style `accent`, and `fix_key` is the key that applies it.
     """
     problem = state.result.problem
     hides = state.must_predict_validity and state.result.answer is not None
@@ -160,7 +160,7 @@ def problem_and_fix_text(state: ExploreState, width: int, fix_key: str = "f", ac
 def divisors_text(state: ExploreState) -> str:
     """List the divisors of the element count.
 
-    The text is empty unless the element count causes the refusal.
+    If the element count is not the reason for a refusal, the text is empty.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> divisors_text(ExploreState(question_from_words(["reshape", "2,3,4", "5,-1"])))
@@ -192,17 +192,17 @@ def answer_lines(
 ) -> list[Text]:
     """Return the lines of the answer panel.
 
-    The first line contains the shapes, with the output in the style `accent`. The lines of `card`, if any, follow it.
-    The remaining lines are the current question, sentence or conditions. With `omits_repetition`, a sentence that does
-    not fit the first line is omitted if the step panel ends with it.
-    For a chain, it is omitted even if it fits.
+    The first line contains the shapes, with the output in the style `accent`. It is followed by the lines of `card`,
+    and then by the current question, sentence or conditions. If `omits_repetition` is True, a sentence with which the
+    step panel ends is omitted if it does not fit the first line; for a chain, it is always omitted.
     """
     answer, problem = state.answer, state.result.problem
     if state.result.answer is None or answer is None:
         typed = escape_unprintable(state.question.texts.get("input", ""))
         verdict = ("...", "dim") if state.result.is_incomplete else ("cannot be read", BOLD_ERROR)
         return [Text.assemble(f"{clip_text(typed, max(8, width - 20), UNICODE)} {ARROW} ", verdict)]
-    if card and (state.is_complete or len(stage_layouts(answer)) == 1):  # the card of one stage contains the sentence
+    # for a single stage, the card contains the sentence
+    if card and (state.is_complete or len(stage_layouts(answer)) == 1):
         sentences = _answer_sentences(state) if state.is_complete else []
         return [_format_spaced_answer(answer, accent), *card, *_wrap_sentences(sentences, width)]
     shape = clip_text(escape_unprintable(shape_text(answer.input)), max(8, width // 2 - 4), UNICODE)
@@ -216,7 +216,8 @@ def answer_lines(
         return [line, *wrap_line(Text(question, "bold"), width), *wrap_line(Text(how), width)]
     line, sentences = _format_spaced_answer(answer, accent) if card else line, _answer_sentences(state, width)
     repeats = not (state.is_learning or state.is_complete or has_own_picture(answer, state.current_step))
-    if omits_repetition and repeats and len(stage_layouts(answer)) > 1:  # its dims are those of the stage
+    # the sentence is about the stage, not about the whole answer
+    if omits_repetition and repeats and len(stage_layouts(answer)) > 1:
         return [line, *card]
     if len(sentences) == 1 and len(line) + len(sentences[0]) + SENTENCE_GAP <= width:
         return [line.append(" " * SENTENCE_GAP + sentences[0], "default"), *card]
@@ -230,7 +231,7 @@ def _wrap_sentences(sentences: Sequence[str], width: int) -> list[Text]:
 
 
 def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str]:
-    """Return the text of the output and its style.
+    """Format the output, and return it with its style.
 
     A hidden dim is an underscore. For a refused request, the text is the name of the violated rule.
     """
@@ -249,8 +250,8 @@ def _output_text(state: ExploreState, width: int, accent: str) -> tuple[str, str
 def _answer_sentences(state: ExploreState, width: int = PICTURE_WIDTH) -> list[str]:
     """Return the sentence of the current step.
 
-    For a chain, it begins with the number of the stage. If it does not fit `width` with the key that goes on, the key
-    is a sentence of its own. After the last step, the sentences are the conditions of the answer.
+    For a chain, it begins with the number of the stage. The key for the next step is added to the sentence or, if it
+    does not fit `width`, is a sentence of its own. After the last step, the sentences are the conditions of the answer.
     """
     answer = state.answer
     if answer is None:
@@ -272,7 +273,7 @@ def _answer_sentences(state: ExploreState, width: int = PICTURE_WIDTH) -> list[s
 
 
 def reason_lines(state: ExploreState, width: int) -> list[Text]:
-    """Return a line with the reason for each output dim, or [] if a dim is hidden."""
+    """Return a line with the reason for each output dim, or [] if some dim is hidden."""
     answer = state.result.answer
     if answer is None or answer.output is None or (state.is_learning and state.blanks) or state.must_predict_validity:
         return []
@@ -281,7 +282,7 @@ def reason_lines(state: ExploreState, width: int) -> list[Text]:
 
 
 def _format_spaced_answer(answer: Trace | Chain, accent: str) -> Text:
-    """Format the answer with spaces around the commas of the output."""
+    """Format an answer, with spaces around the commas of the output."""
     return Text.assemble(
         f"{escape_unprintable(shape_text(answer.input))} {ARROW} ", (format_spaced_shape(answer), accent)
     )
@@ -304,7 +305,7 @@ def condition_sentences(answer: Trace | Chain) -> list[str]:
 def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
     """Wrap a string to at most `max_lines` lines.
 
-    An ellipsis marks truncated text.
+    Text that does not fit is replaced with an ellipsis.
     """
     lines = wrap(text, width)
     return (
@@ -315,10 +316,10 @@ def wrap_lines(text: str, width: int, max_lines: int) -> list[str]:
 
 
 def permutation_to_fill(state: ExploreState) -> StageLayout | None:
-    """Return the stage of a permutation that the user must fill in, or None.
+    """Return the stage of an answer that is a permutation with hidden dims, or None.
 
-    The answer consists of this stage, and has hidden dims. The hidden dims are drawn as a list: next to the input dims,
-    they would suggest that the input dims move there.
+    The output dims of such an answer are drawn as a list. In a column beside the input dims, each of them would suggest
+    that the input dim in its row moves there.
     """
     answer = state.visible_answer
     all_layouts = stage_layouts(answer) if answer is not None and state.is_learning else ()
@@ -353,10 +354,7 @@ def map_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def map_title(state: ExploreState) -> str:
-    """Return the title of the map.
-
-    The title contains the current stage of a chain.
-    """
+    """Return the title of the map, which contains the current stage of a chain."""
     if permutation_to_fill(state) is not None:
         return "Fill the places"
     if state.must_predict_validity or state.answer is None or len(all_layouts := stage_layouts(state.answer)) < 2:
@@ -400,7 +398,7 @@ def _step_to_draw(state: ExploreState) -> int:
 
 
 def step_text(state: ExploreState, width: int, height: int) -> Text:
-    """Draw the current step, with feedback on the user's prediction."""
+    """Draw the current step, with feedback on the last prediction."""
     if state.answer is None or state.visible_answer is None:
         return Text(end="")
     drawing = _draw_step(state, width, height)
@@ -411,12 +409,12 @@ def step_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def add_step_list(state: ExploreState, drawing: Text, width: int, height: int) -> Text:
-    """Add a list of all steps below the drawing of a step, if at least `MIN_LISTED_STEPS` of them fit.
+    """Add a list of all steps below the drawing of a step.
 
-    The list replaces a drawing that consists of the reasons of the steps.
+    At least `MIN_LISTED_STEPS` of them must fit. If the drawing contains only reasons of steps, the list replaces it.
     """
     answer, free = state.visible_answer, height - drawing.plain.count("\n") - 2
-    if state.is_learning:  # only the names of steps that are to be predicted
+    if state.is_learning:  # the list then contains only the names of later steps, not their reasons
         step = _step_to_draw(state)
         asks = answer is not None and not drawing.plain.strip() and not state.must_predict_validity
         return steps_text(answer, step, width, height, hides_current=True) if asks else drawing
@@ -432,8 +430,8 @@ def elements_text(
 ) -> Text:
     """Draw the elements at every stage, with the selected element marked.
 
-    If a mistake is displayed, its elements are drawn beside the elements of the answer. `read_element` returns the
-    value of the input element at an index; if it is None, elements are drawn as numbers.
+    If a mistake is displayed, its elements are drawn beside those of the answer. `read_element` returns the value of
+    the input element at an index; if it is None, the elements are numbered from 0.
     """
     if state.answer is None:
         return Text(end="")
@@ -463,9 +461,9 @@ def elements_text(
 
 
 def first_visible_tensor(state: ExploreState, width: int) -> int:
-    """Return the index of the first tensor in the drawing of all stages.
+    """Return the index of the first tensor that a drawing of all stages shows.
 
-    A narrow drawing omits the first tensors.
+    In a narrow drawing, the first tensors are omitted.
     """
     if state.answer is None:
         return 0
@@ -488,7 +486,7 @@ def element_notes(state: ExploreState, width: int) -> list[Text]:
 def reopening_command(state: ExploreState) -> str:
     """Return the command line that opens the app in the current state.
 
-    The state is the question, the step and the selected element.
+    The state consists of the question, the step and the selected element.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> state = ExploreState(question_from_words(["reshape", "2,3,4", "6,4"]))
@@ -513,7 +511,7 @@ def step_to_draw(state: ExploreState) -> int:
 
 
 def is_window_picture(state: ExploreState) -> bool:
-    """Return whether the picture of the step shows windows that move along an axis."""
+    """Return whether the step is drawn as windows that move along an axis."""
     answer, step = state.visible_answer, step_to_draw(state)
     if answer is None or step >= len(answer.steps):
         return False
@@ -551,16 +549,16 @@ def _permutation_hint(state: ExploreState, layout: StageLayout, width: int) -> T
 
 
 def _reads_inverse(state: ExploreState, layout: StageLayout) -> bool:
-    """Return whether the user predicted the output of the inverse permutation."""
+    """Return whether the predicted output is that of the inverse permutation."""
     dims = [cell.dim for cell in layout.cells_before]
     inverse = [dims[layout.wires.index((axis,))] for axis in range(len(dims))]
     return [*map(str, state.predictions.predicted_output)] == [*map(str, inverse)]
 
 
 def format_blanks(state: ExploreState) -> dict[Blank, str]:
-    """Return the text of each blank.
+    """Format the entry of each blank.
 
-    The text is the entry, with a cross if it is wrong. A blank that does not accept input yet is an underscore.
+    A wrong entry has a cross. The text of a blank that does not accept input yet is an underscore.
 
     >>> from shapecalc.tui.question import question_from_words
     >>> question = question_from_words(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"])
@@ -595,8 +593,8 @@ def hidden_answer_text(state: ExploreState) -> str:
 def feedback_text(state: ExploreState, width: int, height: int) -> Text:
     """Format feedback on the last prediction.
 
-    The feedback consists of the error, the common mistake and a hint. If a hint is a table that does not fit `height`,
-    only its first line is included.
+    The feedback consists of the error, the common mistake and a hint. Of a hint that is a table, only the first line is
+    included if the table does not fit `height`.
     """
     predictions, blank, lines = state.predictions, state.current_blank, list[Text]()
     if state.must_predict_validity or not state.is_learning:
@@ -622,7 +620,10 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 def _comparison_title(state: ExploreState) -> str:
-    """Return the title of the step panel while it draws the user's mistake beside the answer, or ""."""
+    """Return the title of the step panel while it shows a mistake beside the answer.
+
+    If it does not show a mistake, the title is empty.
+    """
     if not state.is_learning or state.mistake is None or state.answer is None:
         return ""
     if not state.is_answer_hidden and None not in state.predictions.predicted_output:
@@ -634,7 +635,7 @@ def _comparison_title(state: ExploreState) -> str:
 def comparison_text(state: ExploreState, width: int, height: int) -> Text:
     """Draw the right answer beside the result of the user's mistake.
 
-    The text is empty if the right answer is hidden, or if no common mistake matches the prediction.
+    The text is empty if the right answer is hidden, or if the prediction is not the result of a common mistake.
     """
     if not state.is_learning or state.answer is None or state.is_answer_hidden:
         return Text()
@@ -656,9 +657,9 @@ def _blank_question(state: ExploreState) -> str:
 
 
 def _entry_error(state: ExploreState, blank: Blank) -> str:
-    """Format the error message for the entry in a blank.
+    """Format the error message for the entry of a blank.
 
-    If exactly one input axis has the size that was entered, the message names the axis.
+    If exactly one input axis has the size in the entry, the message names this axis.
     """
     predictions, entry = state.predictions, escape_unprintable(state.predictions.texts[blank])
     axis = predictions.find_confused_axis(blank)
@@ -682,8 +683,8 @@ def is_last_stage_shown(state: ExploreState) -> bool:
 def tapes_text(state: ExploreState, width: int, height: int = 0, *, is_whole: bool = False) -> Text:
     """Draw the elements before and after the current stage as tapes.
 
-    The text is empty if there are too many elements. If `height` suffices, tables of the elements are drawn below the
-    tapes: at the stages up to the current one, or at all stages if `is_whole`.
+    The text is empty if there are too many elements. If `height` suffices, tables of the elements follow the tapes, for
+    the stages up to the current one or, if `is_whole` is True, for all stages.
     """
     answer = state.answer
     path = None if answer is None else tape_path(answer)
@@ -739,11 +740,14 @@ def grid_text(state: ExploreState, width: int, height: int) -> Text:
 
 
 ComparisonForm = Literal["short", "wrapped", "listed"]
-"""The form of a comparison: one line per answer, or all names of each answer as wrapped text or in columns."""
+"""The form of a comparison: one line per answer, or all dialects of each answer, wrapped or in columns."""
 
 
 def comparison_lines(rows: Sequence[DialectRow], width: int, form: ComparisonForm = "short") -> list[Text]:
-    """Return the lines of each distinct answer: the most common first, and refusals last."""
+    """Return the lines of each distinct answer.
+
+    The most common answer is first, and refusals are last.
+    """
     by_dialect: dict[str, set[str]] = {}
     for row in rows:
         by_dialect.setdefault(row.question.dialect, set()).add(row.answer_text)
@@ -761,7 +765,7 @@ def comparison_lines(rows: Sequence[DialectRow], width: int, form: ComparisonFor
 def limit_comparison(lines: Sequence[Text], height: int) -> list[Text]:
     """Return the first lines of a comparison with one line per answer.
 
-    If some are omitted, the last line counts them and names the key of the whole comparison.
+    If lines are omitted, the last line states their number and the key that shows the whole comparison.
     """
     if len(lines) <= height or height < 2:
         return [*lines[:height]]
@@ -770,7 +774,9 @@ def limit_comparison(lines: Sequence[Text], height: int) -> list[Text]:
 
 
 def _group_heading(answer: str, names: int, settings: int) -> str:
-    """Return the heading of an answer with the number of its names, and of its settings if they are more.
+    """Return the heading of an answer with the number of its dialects.
+
+    If there are more settings than dialects, their number is included, too.
 
     >>> _group_heading("refused: indivisible", 14, 19), _group_heading("2,12", 1, 1)
     ('14 refuse (19 settings), indivisible', '1 answers 2,12')
@@ -799,7 +805,7 @@ def _answer_group(head: str, names: Sequence[str], widths: tuple[int, int], form
 
 
 def _list_names(names: Sequence[str], width: int) -> str:
-    """List as many names as fit a width, and count the others.
+    """Format as many names as fit a width, and the number of other names.
 
     >>> _list_names(["onnx", "torch", "numpy"], 16)
     'onnx and 2 more'

@@ -65,30 +65,33 @@ EXAMPLES = (
     ("an error message", "shape '[5, -1]' is invalid for input of size 24"),
     ("a file", "net.py, model.onnx, x.npy, train.log"),
 )
-"""Each kind of text that the input accepts, with an example. The last example cannot be inserted."""
+"""Each kind of text that the input accepts, with an example.
+
+The last example cannot be inserted.
+"""
 PURPOSE = "It answers with the shape that comes out and shows, step by step, why; ^G asks you first."
 MAX_INPUT_LINES = 6
-"""The maximum height of the input, in lines; longer texts scroll."""
+"""The maximum height of the input, in lines; a longer text is scrolled."""
 READ_LINES = 2
-"""The number of lines for the interpretation of the text.
+"""The number of lines for the interpretation of the typed text.
 
-The lines stay reserved, so that the panels below them do not move.
+They are reserved even if they are empty, so that the panels below do not move.
 """
 MIN_EXAMPLE_LINES = len(EXAMPLES) + 2
 MIN_BESIDE_WIDTH = 76
-"""The minimum terminal width for two lists side by side, in cells."""
+"""The minimum terminal width, in cells, at which the two lists are side by side."""
 LAST_PLACE = "#keys"
 """The widget below the last panel."""
 SOURCE_FILE = re.compile(r"\.py(::\w+)?$")
-"""The end of the name of a source file."""
+"""The pattern of the end of a source file's name."""
 MIN_PAIR_WIDTH, MIN_ROW_WIDTH = 110, 160
-"""The minimum width, in cells, for the examples beside the first list, and beside both lists."""
+"""The minimum width, in cells, of a screen with the examples beside the first list, and beside both lists."""
 DIAGNOSIS_INDENT = 8
-"""The indentation of continuation lines of a diagnosis, in cells."""
+"""The indent of wrapped lines of a diagnosis, in cells."""
 HIGH_SCREEN_LINES = 36
 """The minimum screen height, in lines, for permanent examples and for the elements at every stage."""
 HIGH_PREVIEW_LINES = 18
-"""The minimum height of a picture, in lines, for the elements at every stage."""
+"""The minimum height, in lines, of a picture with the elements at every stage."""
 MAX_MAP_LINES = 12
 """The maximum height of a map, in lines."""
 
@@ -105,15 +108,15 @@ HOME_KEYS = (
     Key("ctrl+q", "^Q", "quit", "app.quit", "Quit", 6),
 )
 CLEAR_KEY = Key("escape", "esc", "clear", "leave", "", 4)
-"""The key hint of Esc when the input contains text and does not have the focus."""
+"""The key that clears the input while it does not have the focus."""
 LEARN_NOTE = "Learn mode is on: enter asks before it shows; ^G turns it off."
 """The note that replaces answers and pictures in learning mode, because they would reveal the dims to predict."""
 READ_NAMES = {MESSAGE: "an error message", CODE: "code"}
-"""The names of the kinds of text that are not requests, by command."""
+"""What the text is, if it is not a request, keyed by the command that opens it."""
 
 
 class EntryOpener(Protocol):
-    """The methods of the main screen that open entries of the start screen."""
+    """The methods of the main screen that the start screen calls."""
 
     progress: Progress
 
@@ -147,7 +150,7 @@ class HomeEntry(Record):
     detail: str
     open: Callable[[], Awaitable[None] | None]
     question: Question | None = None
-    """The question that the entry opens and that the picture shows, or None for other entries."""
+    """The question that the entry opens, of which a picture is drawn; None for other entries."""
 
 
 class HomeInput(TextArea):
@@ -162,9 +165,9 @@ class HomeInput(TextArea):
         self.cursor_blink = False
 
     async def _on_key(self, event: events.Key) -> None:
-        """Handle a key, except keys that the screen handles.
+        """Handle a key, unless the screen handles it.
 
-        The screen handles Enter and Esc, and the arrow keys at the first and the last line.
+        The screen handles Enter, Esc, the up key on the first line and the down key on the last line.
         """
         row, last = self.cursor_location[0], self.document.line_count - 1
         if event.key in ("enter", "escape") or (event.key, row) in (("up", 0), ("down", last)):
@@ -173,27 +176,33 @@ class HomeInput(TextArea):
         await super()._on_key(event)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the arrow keys that would move the cursor out of the input.
+        """Disable the arrow keys that would move the cursor out of the text.
 
-        On the first and the last line, these keys select entries of the lists on the screen.
+        On the first and the last line, these keys select entries of the lists.
         """
         row, last = self.cursor_location[0], self.document.line_count - 1
         return (action, row) not in (("cursor_up", 0), ("cursor_down", last)) or bool(parameters and parameters[0])
 
     def action_delete_to_start_of_line(self) -> None:
-        """Delete from the cursor to the start of the line, even if the line is wrapped."""
+        """Delete the text from the start of the line to the cursor.
+
+        A wrapped line is a single line.
+        """
         if self.cursor_at_start_of_line:
             super().action_delete_to_start_of_line()
         else:
             self.delete((self.cursor_location[0], 0), self.cursor_location)
 
     def action_delete_to_end_of_line(self) -> None:
-        """Delete from the cursor to the end of the line, even if the line is wrapped."""
+        """Delete the text from the cursor to the end of the line.
+
+        A wrapped line is a single line.
+        """
         row = self.cursor_location[0]
         self.delete(self.cursor_location, (row, len(self.document.get_line(row))))
 
     async def _on_paste(self, event: events.Paste) -> None:
-        """Insert pasted text, and escape its control characters."""
+        """Insert pasted text, with its control characters escaped."""
         event.prevent_default().stop()
         lines = [escape_unprintable(line.expandtabs(4)) for line in event.text.splitlines()]
         self.replace("\n".join(lines).strip("\n"), *self.selection)
@@ -216,7 +225,7 @@ class HomeScreen(ScreenWithHelp[None]):
     def __init__(self, explore: EntryOpener, questions: Sequence[str]) -> None:
         """Create the screen on top of the main screen.
 
-        `questions` are the command lines of recent questions.
+        `questions` contains the command lines of recent questions.
         """
         super().__init__()
         self._preview_place = "#keys"
@@ -227,8 +236,9 @@ class HomeScreen(ScreenWithHelp[None]):
         self.index = 0
         """The index of the selected entry."""
         self.is_selecting = False
-        """Whether the user has moved the selection; the selected entry is then highlighted even while the input has the
-        focus.
+        """Whether the user has moved the selection.
+
+        The selected entry is then highlighted even while the input has the focus.
         """
 
     def compose(self) -> ComposeResult:
@@ -255,7 +265,7 @@ class HomeScreen(ScreenWithHelp[None]):
         self.draw()
 
     def on_screen_resume(self) -> None:
-        """Redraw the screen, because a lesson changes the next entry of the course."""
+        """Redraw the screen, because a lesson may have changed the next list entry."""
         self.draw()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -264,7 +274,7 @@ class HomeScreen(ScreenWithHelp[None]):
         self.draw()
 
     def on_descendant_focus(self) -> None:
-        """Update the key hints."""
+        """Update the line of keys."""
         self.draw()
 
     def on_descendant_blur(self) -> None:
@@ -322,9 +332,9 @@ class HomeScreen(ScreenWithHelp[None]):
         return self.query_one(HomeInput).text.strip()
 
     def on_key(self, event: events.Key) -> None:
-        """Insert a character that is not a key of the screen into the input.
+        """Insert a character into the input, unless it is a key of the screen.
 
-        A character that was typed before the input had the focus is inserted, too.
+        This includes characters that were typed before the input had the focus.
         """
         if not event.is_printable or not event.character:
             return
@@ -382,7 +392,7 @@ class HomeScreen(ScreenWithHelp[None]):
         self.set_focus(self.query_one(HomeInput))
 
     def action_leave(self) -> None:
-        """Leave the input; if it does not have the focus, clear it."""
+        """Leave the input, or clear it if it does not have the focus."""
         if self.is_typing:
             self.set_focus(None)
             self.call_after_refresh(self.draw)
@@ -395,7 +405,7 @@ class HomeScreen(ScreenWithHelp[None]):
         self.action_edit()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the keys that the input receives as text."""
+        """Disable the keys that are typed into the input."""
         return not (self.is_typing and action in ("edit", "app.quit_outside"))
 
     @on(MetadataClicked)
@@ -406,7 +416,7 @@ class HomeScreen(ScreenWithHelp[None]):
     def draw(self, *, is_refused: bool = False) -> None:
         """Draw the screen.
 
-        If `is_refused`, the reason for the refusal of the text is red.
+        If `is_refused` is True, the typed text was refused, and the reason is red.
         """
         if not self.is_attached or self.has_class("-small"):
             return
@@ -458,16 +468,16 @@ class HomeScreen(ScreenWithHelp[None]):
         self.query_one("#keys", ClickableText).set_text(self._key_line(width - 2))
 
     def _place_preview(self) -> None:
-        """Move the picture above the lists if the typed text is read, otherwise below them."""
+        """Move the picture of typed text above the lists, and other pictures below them."""
         place = "#lists" if self.command else LAST_PLACE
         if place != self._preview_place:
             self._preview_place = place
             self.move_child(self.query_one("#preview"), before=self.query_one(place))
 
     def _draw_preview(self, lines: int, entries: Sequence[HomeEntry]) -> int:
-        """Draw a picture of the typed text or of the selected entry, and return the number of lines that remain.
+        """Draw the typed text or the selected entry, and return the unused line count.
 
-        The picture uses all lines; nothing is drawn if they are too few.
+        The picture uses all lines; nothing is drawn if there are too few.
         """
         panel, question = self.query_one("#preview", Panel), self.command.question if self.command else None
         if not self.typed_text or self.command is None:
@@ -508,7 +518,7 @@ class HomeScreen(ScreenWithHelp[None]):
     def _list_text(self, entries: Sequence[HomeEntry], first: int, width: int, height: int) -> Text:
         """Draw a list, and mark the selected entry.
 
-        `first` is the index of the first entry of the list.
+        Entries are numbered across both lists; `first` is the number of the first entry of this list.
         """
         titles = max((len(entry.title) for entry in entries), default=0)
         lines = list[Text]()
@@ -546,7 +556,7 @@ class HomeScreen(ScreenWithHelp[None]):
         return stack_texts([*lines, *self._answer_lines(self.command, width)])
 
     def _answer_lines(self, command: AppCommand, width: int) -> list[Text]:
-        """Return the answer to a question, or describe an error message or code."""
+        """Return the answer to a question, or a description of an error message or code."""
         if command.kind == MESSAGE:
             said = diagnose(command.content).format_lines()[0]
             return [Text(clip_text(escape_unprintable(said), width, UNICODE))]
@@ -589,16 +599,16 @@ def _comparison_lines(question: Question, width: int) -> list[Text]:
 
 
 def _comparison_picture(question: Question, width: int, height: int) -> Text:
-    """Draw the outputs of both chains of a comparison, if they fit."""
+    """Draw the outputs of both chains of a comparison if they fit."""
     comparison = _compare_question(question)
     drawing = Text(end="") if comparison is None else draw_comparison(comparison, width, height)
     return drawing if drawing.plain.count("\n") < height else Text(end="")
 
 
 def _message_picture(message: str, width: int, height: int) -> Text:
-    """Draw the diagnosis of an error message, and the map of the failing request.
+    """Draw the diagnosis of an error message.
 
-    The map is omitted if it does not fit.
+    The map of the failing request follows if it fits.
     """
     report = diagnose(message)
     indent = " " * DIAGNOSIS_INDENT
@@ -631,7 +641,10 @@ def _style_diagnosis_line(line: str) -> Text:
 
 
 def _explain_picture(question: Question, width: int, height: int) -> Text:
-    """Draw the picture of a question, on a wide screen with the steps and the signs beside it."""
+    """Draw the picture of a question.
+
+    On a wide screen, the steps and the signs are beside it.
+    """
     picture_width = width - COLUMN_WIDTH
     if picture_width < MIN_PAIR_WIDTH:
         return _picture_text(question, width, height)
@@ -659,7 +672,7 @@ def _line_count(parts: Sequence[Text]) -> int:
 def _picture_text(question: Question, width: int, height: int) -> Text:
     """Draw the map of a question, and its elements if they fit.
 
-    The elements are drawn before and after the last stage, and on a high screen at every stage.
+    The elements are those before and after the last stage, or on a high screen those at every stage.
     """
     state, is_high = ExploreState(question), height >= HIGH_PREVIEW_LINES
     drawing = explore_text.map_text(state, width, min(height, MAX_MAP_LINES + 8 * (height >= HIGH_SCREEN_LINES)))
@@ -676,7 +689,7 @@ def _picture_text(question: Question, width: int, height: int) -> Text:
 def _examples_text(width: int, height: int) -> Text:
     """Draw an example of each kind of input text.
 
-    A click inserts the example into the input.
+    A click on an example inserts it into the input.
     """
     kinds = max(len(kind) for kind, _ in EXAMPLES)
     lines = list[Text]()

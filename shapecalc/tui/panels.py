@@ -1,6 +1,6 @@
 """The panels of the app, their heights, and the layout of their fields.
 
-The heights are computed independently of widgets and of the contents of the panels, so that every screen can use them.
+The heights depend only on the heights that the panels need, so that every screen can use them.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from shapecalc.tui import widgets
 BORDER_LINES = 2
 """The number of border lines of a panel."""
 MIN_PANEL_LINES = 5
-"""The minimum height of a panel whose content scrolls, in lines, with its border."""
+"""The minimum height of a panel with scrollable contents, in lines with the border."""
 MAX_SPARE_LINES = 3
 """The maximum number of spare lines that the map and the step use on a low screen.
 
-With spare lines, fewer steps change the heights of the panels.
+Because of the spare lines, fewer steps change the heights of the panels.
 """
 HIGH_LINES = 28
-"""The total height of the panels, in lines, at which the map and the step use at most one spare line."""
+"""The total height of the panels, in lines, from which on the map and the step use at most one spare line."""
 MIN_BESIDE_WIDTH = 76
 """The minimum width for two panels side by side, in cells."""
 NO_ROOM = "no room"
-"""The first words of the note that wires do not fit."""
+"""The beginning of the note that the wires do not fit."""
 ENTERED_SYMBOL = "▸"
-"""The symbol in the title of a panel that has the focus."""
+"""The symbol in the title of the panel with the focus."""
 FIELD_STEP = 6
-"""The multiple, in cells, to which the widths of fields are rounded up.
+"""The number of cells of which the width of a field is a multiple.
 
-A coarse step keeps the layout stable while the user types.
+Most typed characters therefore do not change the layout.
 """
 MIN_FIELD_WIDTH, FIELD_GAP = 6, 2
 """The minimum width of a field, and the gap between two fields, in cells."""
 
 
 class RequiredHeights(Record):
-    """The height that each panel requires, in lines with its border.
+    """The height that each panel needs, in lines with the border.
 
     A hidden panel has the height 0.
     """
@@ -58,17 +58,19 @@ class RequiredHeights(Record):
     command: int = 1
     compare: int = 0
     all_elements: int = 0
-    """The height of the elements at every stage, which replaces `elements` if all panels fit."""
+    """The height of the elements at every stage, which applies instead of `elements` if all panels fit."""
     whole_compare: int = 0
-    """The height of the comparison with all names, which replaces `compare` if all panels fit."""
+    """The height of the comparison with all dialects, which applies instead of `compare` if all panels fit."""
     listed_compare: int = 0
-    """The height of the comparison with all names in columns, which replaces `whole_compare` if all panels fit."""
+    """The height of the comparison with all dialects in columns, which applies instead of `whole_compare` if all panels
+    fit.
+    """
     is_beside: bool = True
     """Whether the step fits beside the map; otherwise it is below the map."""
 
 
 class PanelHeights(Record):
-    """The height of each panel in lines, or 0 for a hidden panel."""
+    """The height of each panel in lines; 0 if the panel is hidden."""
 
     map: int
     step: int
@@ -84,8 +86,8 @@ class PanelHeights(Record):
 def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
     """Distribute the lines of a screen among its panels.
 
-    If `lines` is too small, these panels are reduced in order: the comparison, the command line, the elements, the
-    card, the step and the map.
+    If there are too few lines, the comparison is reduced first, then the command line, the elements, the card with the
+    reasons, the step, and the map.
 
     >>> needs = RequiredHeights(6, 8, card=2, elements=5, compare=4)
     >>> names = ("map", "step", "card", "elements", "command", "compare")
@@ -127,10 +129,10 @@ def allocate_panel_heights(lines: int, needs: RequiredHeights) -> PanelHeights:
 
 
 def has_smaller_panel(heights: PanelHeights, own: PanelHeights, needs: RequiredHeights) -> bool:
-    """Return whether a panel has less room with shared heights than with its own.
+    """Return whether a needed panel is smaller with shared heights than with its own.
 
     `heights` are shared by all steps of a question, `own` are computed for the current step, and `needs` are the
-    heights that its panels require.
+    heights that the panels need at this step.
 
     >>> needs = RequiredHeights(6, 8, elements=5)
     >>> shared, own = (allocate_panel_heights(14, row) for row in (RequiredHeights(6, 12, elements=5), needs))
@@ -147,7 +149,7 @@ class Middle(Container):
     """The container of the map and the step."""
 
     virtual_size = Reactive(NULL_SIZE)
-    """The size of the children, as in Textual; a change does not cause a second layout."""
+    """The size of the children, as in Textual; its change does not cause a second layout."""
 
 
 class Bottom(Middle):
@@ -163,11 +165,8 @@ class Panel(widgets.Pane):
         self._shown_title = ""
 
     def set_title(self, title: str, keys: str = "") -> None:
-        """Set the title.
-
-        If the panel has the focus, the title includes `keys`.
-        """
-        is_entered = self.screen.focused is self  # `has_focus` changes only after a later event
+        """Set the title; while the panel has the focus, it includes `keys`."""
+        is_entered = self.screen.focused is self  # `has_focus` is updated only by a later event
         shown = f"{ENTERED_SYMBOL} {title.partition(' · ')[0]} · {keys}" if is_entered and keys else title
         if shown != self._shown_title:
             self._shown_title = shown
@@ -178,8 +177,8 @@ class Panel(widgets.Pane):
     ) -> None:
         """Set the function that draws the contents of the panel.
 
-        The contents are drawn for a height of `room` lines, with which the rows are spaced. If this drawing does not
-        fit, they are drawn for the height of the panel. `extend` adds lines to a drawing that leaves some.
+        `draw` is called with a height of `room` lines, over which it spaces the rows. If the drawing does not fit the
+        panel, it is called with the height of the panel. If lines remain, `extend` adds lines to the drawing.
         """
 
         def render(width: int, height: int) -> Text:
@@ -192,12 +191,12 @@ class Panel(widgets.Pane):
         self.set_renderer(render)
 
     def set_height(self, lines: int) -> None:
-        """Set the height in lines including the border, or hide the panel for 0."""
+        """Set the height in lines with the border; 0 hides the panel."""
         set_widget_height(self, lines)
 
 
 def set_widget_height(widget: Widget, lines: int) -> None:
-    """Set the height of a widget in lines, or hide the widget for 0."""
+    """Set the height of a widget in lines; 0 hides the widget."""
     if widget.display != bool(lines):
         widget.display = bool(lines)
     if lines and (widget.styles.height is None or widget.styles.height.value != lines):
@@ -207,8 +206,8 @@ def set_widget_height(widget: Widget, lines: int) -> None:
 class WrappingLayout(Layout):
     """A layout that wraps labelled fields into as few rows as possible.
 
-    The children are pairs of a label and a field, followed by the carets, which are placed below the row of the invalid
-    field.
+    The children are pairs of a label and a field, followed by the carets. The carets are placed below the row of the
+    invalid field.
     """
 
     name = "wrapping"
@@ -234,11 +233,11 @@ class WrappingLayout(Layout):
 
 
 LabelledField = tuple[Widget, Widget, int]
-"""A label, its field, and the width of the label."""
+"""A label, the field after it, and the width of the label in cells."""
 
 
 def arrange_rows(fields: Sequence[LabelledField], width: int) -> list[list[LabelledField]]:
-    """Group labelled fields into as few rows of a width as possible."""
+    """Group labelled fields into as few rows as possible that fit a width."""
     rows, x = list[list[LabelledField]]([[]]), 0
     for label, field, name_width in fields:
         cells = name_width + required_width(field)
@@ -251,17 +250,17 @@ def arrange_rows(fields: Sequence[LabelledField], width: int) -> list[list[Label
 
 
 def count_rows(fields: Iterable[Widget], width: int) -> int:
-    """Return the number of rows that fields require at a width."""
+    """Return the number of rows that fields need at a width."""
     return len(arrange_rows([(field, field, label_width(field)) for field in fields], width))
 
 
 def label_width(field: Widget) -> int:
-    """Return the width of the label of a field, including a space."""
+    """Return the width of the label of a field, including the space after it."""
     return len(getattr(field, "field_name", "")) + 1
 
 
 def is_truncated(text: Text, width: int) -> bool:
-    """Return whether a drawing is truncated at a width or omits stages or axes."""
+    """Return whether a drawing exceeds a width, or omits stages or axes."""
     return any(
         (len(line) >= width and line.endswith(UNICODE.ellipsis)) or line.startswith((UNICODE.ellipsis, NO_ROOM))
         for line in text.plain.split("\n")
@@ -273,7 +272,10 @@ def _make_placement(widget: Widget, region: Region) -> WidgetPlacement:
 
 
 def required_width(field: Widget) -> int:
-    """Return the width that a field requires for its text or its placeholder, and the cursor."""
+    """Return the width that a field needs for its text or placeholder.
+
+    The width includes the cursor.
+    """
     text = getattr(field, "value", "") or getattr(field, "placeholder", "")
     return max(MIN_FIELD_WIDTH, FIELD_STEP * -(-(len(text) + 2) // FIELD_STEP))
 
@@ -308,9 +310,9 @@ class FieldPanel(Container):
         self._shown_titles = ("", "")
 
     def set_titles(self, title: str, subtitle: str) -> None:
-        """Set the title and the subtitle, if they differ from the current ones.
+        """Set the title and the subtitle, if they are new.
 
-        Setting an equal title would redraw all fields.
+        Setting the same title again would redraw all fields.
         """
         if (title, subtitle) != self._shown_titles:
             self._shown_titles = title, subtitle
@@ -318,7 +320,7 @@ class FieldPanel(Container):
 
     @property
     def layout(self) -> Layout:
-        """The wrapping layout, which cannot be selected in a style sheet."""
+        """The wrapping layout, which a style sheet cannot select."""
         return self._wrapping_layout
 
     def rearrange(self) -> None:

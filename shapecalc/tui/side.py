@@ -1,7 +1,7 @@
-"""The panels that fill the remaining lines of a screen.
+"""The side panels, which fill the remaining lines of a screen.
 
-They list the code of several frameworks, the steps of the answer, and the signs of the pictures. On a wide screen, the
-steps and the signs have a column of their own.
+They list the code in several frameworks, the steps of the answer, and the signs, which are the symbols in the pictures
+with their meanings. On a wide screen, the steps and the signs are in a separate column.
 """
 
 from __future__ import annotations
@@ -26,24 +26,27 @@ COLUMN_WIDTH = 66
 MIN_WIDE_WIDTH, MIN_WIDE_LINES = 160, 36
 """The minimum size of a screen with this column."""
 MIN_PAIR_WIDTH = 100
-"""The minimum width, in cells, of two side panels below the other panels."""
+"""The minimum width, in cells, at which two side panels are below the answer."""
 MIN_SIDE_LINES = 7
-"""The minimum height of two side panels below the other panels, in lines with the border."""
+"""The minimum height of two side panels below the answer, in lines with the border."""
 CODE_TARGETS = ("torch", "numpy", "jax", "tensorflow", "paddle", "tensorrt", "openvino", "einops")
-"""The targets whose code is shown. The code of a model graph is longer, and its first use takes 0.2 s."""
+"""The targets whose code is shown.
+
+The code of an ONNX model is omitted, because it is longer and its first use takes 0.2 s.
+"""
 LATER_SYMBOL, DONE_SYMBOL = "·", "✓"
-"""The symbols of steps after and before the current one."""
+"""The symbols of the steps after and before the current one."""
 SIGN_GAP, MAX_SIGN_COLUMNS = 3, 3
 """The number of cells between two columns of signs, and the maximum number of columns."""
 
 CodeEntry = tuple[str, tuple[str, ...]]
-"""The names of the targets with equal code, and the lines of the code."""
+"""The names of the targets that share some code, and the lines of this code."""
 
 
 def code_entries(answer: Trace | Chain | None) -> list[CodeEntry]:
     """Return the code of an answer in each target, without imports and comments.
 
-    Targets with equal code share an entry. Targets that cannot compute the answer are omitted.
+    Targets with equal code share an entry. Targets whose frameworks cannot compute the answer are omitted.
 
     >>> import shapecalc as sc
     >>> code_entries(sc.transpose((2, 3), (1, 0)))[:2]
@@ -65,7 +68,7 @@ def code_entries(answer: Trace | Chain | None) -> list[CodeEntry]:
 def code_text(entries: Sequence[CodeEntry], width: int, height: int) -> Text:
     """Format as many entries as fit, with the names of the targets beside the code.
 
-    With enough lines, blank lines separate the entries.
+    If there are enough lines, blank lines separate the entries.
 
     >>> print(code_text([("torch", ("y = x.t()",)), ("numpy", ("y = x.T",))], 40, 2))
     torch  y = x.t()
@@ -90,8 +93,8 @@ def code_text(entries: Sequence[CodeEntry], width: int, height: int) -> Text:
 def step_lines(answer: Trace | Chain, current: int, width: int, *, hides_current: bool = False) -> list[list[Text]]:
     r"""Return the lines of each step: its reason if it is done, otherwise its name.
 
-    The step `current` is bold; with `hides_current`, its reason and the shapes after the stages are omitted. The first
-    step of each of several stages is preceded by the name of the stage. The style of a step contains its index as the
+    The step `current` is bold. If `hides_current` is True, its reason and the shapes after the stages are omitted. If
+    there are several stages, the name of a stage precedes its first step. The style of a step has its index as the
     metadata `step`.
 
     >>> import shapecalc as sc
@@ -129,7 +132,7 @@ def step_lines(answer: Trace | Chain, current: int, width: int, *, hides_current
 def steps_text(
     answer: Trace | Chain | None, current: int, width: int, height: int, *, hides_current: bool = False
 ) -> Text:
-    """Format the steps of an answer, or those around the current step that fit."""
+    """Format the steps of an answer, or as many around the current step as fit."""
     if answer is None:
         return Text(end="")
     blocks = step_lines(answer, current, width, hides_current=hides_current)
@@ -141,7 +144,7 @@ def steps_text(
 
 @lru_cache(maxsize=8)
 def signs_text(width: int, height: int) -> Text:
-    """Format the legend of the pictures in as many columns as it needs, or as many signs as fit.
+    """Format the signs in as many columns as they need, or as many signs as fit.
 
     >>> print(signs_text(60, 2))
     a b c    axes of the input without a name; a dim keeps the
@@ -174,7 +177,10 @@ def table_text(entries: tuple[tuple[str, str], ...], width: int, height: int) ->
 def _table_columns(
     entries: Sequence[tuple[str, str]], room: int, indent: int, height: int, count: int, *, is_cut: bool = False
 ) -> list[list[Text]] | None:
-    """Distribute entries over columns of a height; return None if they do not fit, unless `is_cut`."""
+    """Distribute entries over columns of a height.
+
+    If they do not fit, returns None or, if `is_cut` is True, as many as fit.
+    """
     columns = list[list[Text]]([[]])
     for sign, meaning in entries:
         first, *others = wrap_line(Text(meaning, "dim"), max(1, room))

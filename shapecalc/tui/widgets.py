@@ -43,16 +43,16 @@ TextRenderer = Callable[[int, int], Text]
 
 
 class Key(Record):
-    """A key of a screen, with its label, action and help."""
+    """A key of a screen, with its label, its action and its help."""
 
     name: str
-    """The name of the key in Textual."""
+    """Textual's name of the key."""
     display: str
     label: str
     action: str
     help: str
     priority: int
-    """The position in the line of keys; keys with high positions are omitted first."""
+    """The position in the line of keys; the last positions are omitted first."""
 
 
 KEYS = (
@@ -74,7 +74,7 @@ KEYS = (
     Key("home", "Home", "first", "go(0)", "Go to the first step", 15),
     Key("end", "End", "last", "go(-1)", "Go past the last step", 16),
 )
-"""The keys that work while no field and no panel has the focus, most useful first."""
+"""The keys that work while no field and no panel has the focus; the most useful is first."""
 GLOBAL_KEYS = (
     Key("pagedown", "PgDn", "next", "step(1)", "Go to the next step", 20),
     Key("pageup", "PgUp", "back", "step(-1)", "Go to the previous step", 21),
@@ -101,7 +101,7 @@ COMMANDS = (
     Key("", "", "", "theme", "Switch to the next theme", 0),
     Key("", "", "", "app.save_screen('svg')", "Save the whole screen as a picture (SVG)", 0),
 )
-"""The commands of the main screen without a key."""
+"""The commands of the main screen that have no key."""
 FIELD_KEYS = (
     Key("", "enter", "next field", "", "", 0),
     Key("", "esc", "leave the field", "leave_field", "", 1),
@@ -109,7 +109,7 @@ FIELD_KEYS = (
     Key("", "F1", "keys", "app.help", "", 3),
     Key("", "^P", "all", "app.command_palette", "", 4),
 )
-"""The key hints while a field has the focus."""
+"""The keys in the line of keys while a field has the focus."""
 YES_NO_KEY = Key("", "y n", "answer", "", "answer whether the request works", -1)
 HINT_KEYS = (
     Key("", "enter", "hint, go on", "", "give a hint, or go on once it is right", 0),
@@ -122,18 +122,18 @@ LEARNING_KEYS = (
     Key("", "F1", "keys", "app.help", "", 5),
     Key("", "^P", "all", "app.command_palette", "", 6),
 )
-"""The key hints while a blank waits for a size."""
+"""The keys in the line of keys while a dim must be predicted."""
 STEP_KEY, DIM_STEP_KEY = Key("", "←→", "step", "step(1)", "", 0), Key("", "↑↓", "dim", "dim('down')", "", 11)
-"""The key hints that each name two arrow keys."""
+"""Two items of the line of keys that each stand for a pair of arrow keys."""
 LESSON_KEY = Key("", "esc", "lesson", "lessons", "", 1)
 SOURCE_KEY = Key("", "esc", "code", "source", "", 1)
 HOME_KEY = Key("", "esc", "start", "home", "", 9)
-"""The key hints for returning to the screen from which a question was opened."""
+"""The keys that return to the screen from which a question was opened."""
 KEPT_ACTIONS = ("app.help", "app.quit", "home", "lessons", "source")
-"""The actions of the keys that are omitted last if a line of keys does not fit."""
+"""The actions whose keys are omitted last if a line of keys does not fit."""
 DIM_KEYS = "←→↑↓ dims · esc"
 FOLLOW_KEYS = "←→↑↓ follow · 0,1 goes there · esc"
-"""The key hints in the titles of focused panels."""
+"""The keys in the titles of focused panels."""
 DIM_KEY = Key("", "←→↑↓", "dims", "", "Light a dim and what it comes from", 0)
 FOLLOW_KEY = Key("", "←→↑↓", "follow", "", "Follow another element; an index such as 0,1 goes there", 0)
 PANEL_KEYS = (
@@ -142,16 +142,16 @@ PANEL_KEYS = (
     Key("", "?", "keys", "app.help", "", 5),
     Key("", "/", "all", "app.command_palette", "", 6),
 )
-"""The key hints while a panel has the focus."""
+"""The keys in the line of keys while a panel has the focus."""
 MISTAKE_KEY_NAME = "m"
 MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "mistake", "draw a mistake with the same sizes beside it", 1)
-"""The key hint for drawing the result of a common mistake beside the elements."""
+"""The key that draws the elements of a mistake with the same shape beside the elements."""
 MIN_LIST_WIDTH = 4
-"""The minimum width, in cells, for which the height of a list is computed."""
+"""The minimum width, in cells, at which the height of a list is computed."""
 KEY_NAME = re.compile(r"\b(enter|esc|escape|tab|F[0-9]{1,2})\b")
 """The pattern of a key name in a sentence."""
 REBOUND_KEY = re.compile(r"(?![0-9\[-])[!-~]|ctrl\+[a-z]|f([2-9]|1[0-2])")
-"""The pattern of the keys in the user's configuration."""
+"""The pattern of the keys that the user's configuration can assign."""
 EDIT_ACTIONS = {binding.key: binding.action for binding in Binding.make_bindings(Input.BINDINGS)}
 """The action of each key that edits or submits an input field."""
 COMMON_KEYS = (
@@ -159,17 +159,17 @@ COMMON_KEYS = (
     ("/", "find an entry of a list"),
     ("q", "leave, as escape does; in a field ?, / and q are text, and enter moves on"),
 )
-"""The keys that every screen has, with their effects."""
+"""The keys of all screens, with their effects."""
 COPY_TITLE = "sent to the terminal's clipboard"
 """The title of the notification about a copied text.
 
-Whether the terminal accepts the text depends on its settings.
+The settings of the terminal determine whether it accepts the text.
 """
 
 
 @dataclass
 class MetadataClicked(Message):
-    """Posted after a click on text that has metadata, such as a dim."""
+    """Posted after a click on text with metadata, such as a dim."""
 
     kind: str
     """The kind of the metadata, such as `dim` or `key`."""
@@ -179,14 +179,14 @@ class MetadataClicked(Message):
 class ClickableText(Widget):
     """A text widget that posts a message after a click on its text.
 
-    Lines are not wrapped, and cannot be selected. In Textual's own text widgets, wrapping and selection take as long as
-    all other work after a key press.
+    Lines are not wrapped, and their text cannot be selected. In Textual's own text widgets, wrapping and selection take
+    as long as all other work after a key press.
     """
 
     METADATA_KINDS = ("dim", "step", "key", "cell")
     ALLOW_SELECT = False
     virtual_size = Reactive(Size(0, 0))
-    """The size of the text, as in Textual; a change does not cause a second layout."""
+    """The size of the text, as in Textual; its change does not cause a second layout."""
 
     def __init__(self, widget_id: str, action: str = "") -> None:
         """Create an empty widget.
@@ -210,7 +210,7 @@ class ClickableText(Widget):
         self.refresh(layout=before != len(self._lines) and self.styles.auto_dimensions)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the number of lines."""
+        """Return the number of lines of the text."""
         return len(self._lines)
 
     def render_line(self, y: int) -> Strip:
@@ -236,7 +236,7 @@ class FocusableText(ClickableText, can_focus=True):
 
 
 class Pane(FocusableText):
-    """A text widget that renders its text again for each new size."""
+    """A text widget that renders its text again whenever its size changes."""
 
     renderer: TextRenderer | None = None
 
@@ -256,14 +256,14 @@ class Pane(FocusableText):
 
 
 class SizeNotice(Widget):
-    """The message that the terminal is too small."""
+    """The message shown instead of a screen if the terminal is too small."""
 
     MIN_SIZE = Size(60, 18)
 
     def render(self) -> str:
         """Return a message with the required and the current terminal size.
 
-        In a served app, the message names the static page instead.
+        In an app served to a browser, the message contains the address of the static page instead.
         """
         (width, height), least = self.app.size, f"{self.MIN_SIZE.width}x{self.MIN_SIZE.height}"
         if hint := getattr(self.app, "small_screen_hint", ""):
@@ -272,7 +272,7 @@ class SizeNotice(Widget):
 
     @classmethod
     def is_needed(cls, size: Size) -> bool:
-        """Return whether a terminal size is too small."""
+        """Return whether a terminal of this size is too small."""
         return size.width < cls.MIN_SIZE.width or size.height < cls.MIN_SIZE.height
 
 
@@ -296,7 +296,7 @@ class ScreenWithHelp(Screen[ScreenResultType]):
         ]
 
     def with_user_keys(self, keys: tuple[Key, ...]) -> tuple[Key, ...]:
-        """Return keys of this screen with the names that the user configured."""
+        """Return keys of this screen, with the names that the user has assigned to them."""
         return apply_user_keys(keys, getattr(self.app, "user_keys", KEYS))
 
 
@@ -309,7 +309,7 @@ class Dialog(ModalScreen[ScreenResultType], ScreenWithHelp[ScreenResultType]):
     """The title in the border of the box; empty for a screen without a box."""
 
     def action_leave(self) -> None:
-        """Close the dialog, as Esc does."""
+        """Close the dialog; this is the action of Esc."""
         self.app.simulate_key("escape")
 
     def compose(self) -> ComposeResult:
@@ -330,10 +330,13 @@ class Dialog(ModalScreen[ScreenResultType], ScreenWithHelp[ScreenResultType]):
 
 
 class SearchableList(Widget):
-    """A list that selects the first entry that matches a text after a slash."""
+    """A list in which a slash starts a search.
+
+    The text typed after the slash selects the first entry that contains it.
+    """
 
     search_text: str | None = None
-    """The text typed after the slash, or None if no search is active."""
+    """The text typed after the slash; None if there is no search."""
 
     def entries(self) -> list[str]:
         """Return the text of each entry, in order."""
@@ -360,9 +363,9 @@ class SearchableList(Widget):
 
 
 class ChoiceList(OptionList, SearchableList):
-    """A list of options that handles keys before its first layout.
+    """A list of options that accepts keys before its first layout.
 
-    In Textual's `OptionList`, a page key before the first layout, or in a list without a width, raises `KeyError`.
+    Textual's `OptionList` raises `KeyError` for a page key before the first layout, or if the list has no width.
     """
 
     def __init__(self, *options: Option, id: str) -> None:
@@ -396,10 +399,10 @@ class ChoiceList(OptionList, SearchableList):
 
 
 class KeyHelp(Static):
-    """A sentence about the keys of a dialog, with clickable key names."""
+    """A sentence about the keys of a dialog, in which the names of keys are clickable."""
 
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
-        """Create the widget; without an id, it has a margin."""
+        """Create the widget; it has a margin unless it has an id."""
         super().__init__(make_keys_clickable(sentence), id=id, classes=None if id else "words", markup=False)
         self.sentence = sentence
 
@@ -414,22 +417,23 @@ class TextField(Input):
     """An input field that escapes control characters."""
 
     virtual_size = Reactive(Size(0, 0))
-    """The size of the text, as in Textual; a change does not update the layout."""
+    """The size of the text, as in Textual; its change does not update the layout."""
 
     def __init__(self, value: str = "", *, select_on_focus: bool = False, **options: Any) -> None:
         """Create a field.
 
-        With `select_on_focus`, the field selects its text when it gets the focus, and the first key press replaces it.
+        If `select_on_focus` is True, the text is selected when the field gets the focus; the first key press then
+        replaces it.
         """
         super().__init__(value, compact=True, select_on_focus=select_on_focus, **options)
         self.cursor_blink = False
 
     def validate(self, value: str) -> None:
-        """Skip Textual's validation, because resolving the question validates the text."""
+        """Do nothing; the text is validated when the question is resolved."""
 
     @dataclass
     class ErrorPasted(Message):
-        """Posted after the user pastes the error message of a runtime."""
+        """Posted after the user pastes an error message of a runtime."""
 
         diagnosis: Diagnosis
 
@@ -444,10 +448,11 @@ class TextField(Input):
         return escape_unprintable(value)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Post a message for a pasted error or line of code, or insert the text."""
+        """Post a message for a pasted error message or line of code; insert other text."""
         if self.screen.is_modal:
             return
-        from shapecalc.diagnosis.report import diagnose  # deferred, to save a tenth of the app's start time
+        # imported here, because it takes a tenth of the app's start time
+        from shapecalc.diagnosis.report import diagnose
         from shapecalc.reading.code import is_code
 
         report = diagnose(event.text) if " " in event.text.strip() else None
@@ -459,7 +464,10 @@ class TextField(Input):
             self.post_message(self.CodePasted(event.text))
 
     def render_line(self, y: int) -> Strip:
-        """Render the text; an ellipsis marks text that does not fit a field without the focus."""
+        """Render the text.
+
+        If it does not fit and the field does not have the focus, an ellipsis ends it.
+        """
         line, width = super().render_line(y), self.content_size.width
         if self.has_focus or cell_len(self.value) - self.scroll_offset.x <= width:
             return line
@@ -470,7 +478,7 @@ class TextField(Input):
     def on_focus(self) -> None:
         """Scroll to the cursor.
 
-        Textual does not do this for a value that is set before the first layout.
+        Textual does not scroll if the value is set before the first layout.
         """
         position, self.cursor_position = self.cursor_position, 0
         self.cursor_position = position
@@ -479,17 +487,17 @@ class TextField(Input):
 class AnswerField(TextField):
     """A field that handles keys in the order in which they are pressed.
 
-    In Textual's `Input`, the action of an editing key can run after later characters are inserted.
+    In Textual's `Input`, the action of an editing key can run after characters that were typed later.
     """
 
     take_key: Callable[[str], bool] | None = None
-    """A function that handles a key instead of the field, and returns whether it did.
+    """A function that handles a key and returns whether it did; otherwise, the field handles the key.
 
-    If it is set, the field ignores printable keys.
+    If there is such a function, the field ignores printable keys.
     """
 
     async def on_key(self, event: events.Key) -> None:
-        """Run the action of an editing key or of Enter immediately."""
+        """Run the action of an editing key or of Enter at once."""
         if self.take_key is not None and (self.take_key(event.key) or event.is_printable):
             event.prevent_default().stop()
             return
@@ -498,7 +506,7 @@ class AnswerField(TextField):
             await self.run_action(action)
 
 
-for _sequence in ("\x1bb", "\x1bf"):  # Textual parses Alt+b and Alt+f as ctrl+left and ctrl+right
+for _sequence in ("\x1bb", "\x1bf"):  # Textual parses Alt+b and Alt+f as Ctrl+Left and Ctrl+Right
     cast(dict[str, object], ANSI_SEQUENCES_KEYS).pop(_sequence, None)
 
 
@@ -507,12 +515,12 @@ class Field(TextField):
 
     @dataclass
     class LetterPressed(Message):
-        """Posted after Alt and a letter, or after Esc and a letter in quick succession."""
+        """Posted after Alt and a letter, or after Esc and then a letter."""
 
         letter: str
 
     def on_key(self, event: events.Key) -> None:
-        """Post a message for Alt and a letter."""
+        """Post a message if Alt and a letter are pressed."""
         if event.key.startswith("alt+"):
             event.prevent_default().stop()
             self.post_message(self.LetterPressed(event.key.removeprefix("alt+")))
@@ -522,14 +530,14 @@ class Field(TextField):
         super().__init__(value, id=f"field-{name}", classes=f"-{name}")
         self.field_name = name
         self.input_name = name
-        """The name of the input. In source code, it may be an expression, not an identifier."""
+        """The name of the input; in source code, it can be an expression."""
 
 
 class FieldRow(Horizontal):
     """A row of labelled fields."""
 
     def __init__(self, *fields: Field) -> None:
-        """Create a row of fields, with a label before each field."""
+        """Create a row of fields, each after its label."""
         super().__init__(*label_fields(fields))
 
 
@@ -539,8 +547,8 @@ def format_key_line(
 ) -> Text:
     """Format the keys of the focused widget and of the available actions.
 
-    If the keys do not fit the width, those of `KEPT_ACTIONS` are omitted last. The style of each key contains its
-    action as the metadata `key`.
+    If not all keys fit the width, those of `KEPT_ACTIONS` are omitted last. The style of a key has its action as the
+    metadata `key`.
 
     >>> format_key_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
     '→ step  ← back'
@@ -563,8 +571,8 @@ def format_key_line(
 def key_binding_id(key: Key) -> str:
     """Return the binding id of a key.
 
-    Keys with the same name and action have the same id on all screens, so that one setting of the user replaces all of
-    them.
+    Keys with the same name and action have the same id on all screens, so that one setting of the user applies to all
+    of them.
 
     >>> key_binding_id(KEYS[5]), key_binding_id(Key("e", "e", "inputs", "edit", "", 0))
     ('main.edit', 'main.edit')
@@ -574,7 +582,7 @@ def key_binding_id(key: Key) -> str:
 
 
 def apply_user_keys(keys: tuple[Key, ...], user_keys: Sequence[Key]) -> tuple[Key, ...]:
-    """Return the keys of a screen with the key names that the user configured."""
+    """Return the keys of a screen, with the names that `user_keys` assign to them."""
     changed = {key_binding_id(main): key for main, key in zip(KEYS, user_keys, strict=True) if main != key}
 
     def rename(key: Key) -> Key:
@@ -587,9 +595,10 @@ def apply_user_keys(keys: tuple[Key, ...], user_keys: Sequence[Key]) -> tuple[Ke
 def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:
     """Parse the theme and the keys of a configuration file.
 
-    Returns the arguments `theme` and `keys` of the app. The table `keys` maps labels to keys, as in fix = "x". Raises
-    `ShapeError` (usage), with the name of the source, for an unknown theme, label or key, and for a key with two
-    labels.
+    Returns the arguments `theme` and `keys` of the app. The table `keys` maps labels to keys, as in fix = "x".
+
+    Raises `ShapeError` (usage) if a theme, label or key is unknown, or if a key has two labels. The message contains
+    `source`, the name of the file.
 
     >>> parse_settings({"theme": "light", "keys": {"fix": "ctrl+k"}}, "config.toml")["keys"][4].display
     '^K'
@@ -614,7 +623,7 @@ def parse_settings(values: Mapping[str, object], source: str) -> dict[str, Any]:
 
 
 def _rebind_key(key: Key, name: object, source: str) -> Key:
-    """Return a copy of a key binding with another key.
+    """Return a copy of a key with another name.
 
     Raises `ShapeError` (usage) if the name is invalid.
     """
@@ -633,7 +642,7 @@ def _key_width(key: Key) -> int:
 def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
     """Return the Textual bindings of keys.
 
-    Enter is not bound, because fields handle it. The page keys take priority over the page keys of lists.
+    Enter is not bound, because fields handle it. The page keys have priority over those of lists.
     """
     return [
         Binding(key.name, key.action, key.label, show=False, tooltip=key.help, priority=key.name.startswith("page"))
@@ -645,7 +654,7 @@ def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
 def make_keys_clickable(sentence: str) -> Text:
     """Make each key name in a sentence clickable.
 
-    The metadata `press` of a key name is the key.
+    The style of a key name has the key as the metadata `press`.
 
     >>> [span.style.meta for span in make_keys_clickable("F7 copies, escape closes").spans]
     [{'press': 'f7'}, {'press': 'escape'}]

@@ -620,7 +620,7 @@ class CallEvaluator(LayerEvaluator):
 
         A generator expression is evaluated at once, so that `next` takes items of its list.
         """
-        if re.fullmatch(r".*\.(parameters|buffers)\(\)", ast.unparse(node.args[0])):
+        if re.fullmatch(r".*\.(parameters|buffers)\(.*\)", ast.unparse(node.args[0])):
             return nan  # code uses such an iterator only for a device or an element type
         value = self.evaluate(node.args[0])
         if name == "iter":

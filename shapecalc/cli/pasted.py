@@ -249,22 +249,17 @@ def run_code(
     `annotate`, the source with these shapes is printed instead of the answer, or written to the file with `in_place`.
     With `check`, the declared shapes in the code and in `files` are checked instead. `options` apply to every stage.
     """
-    from shapecalc.cli.code_lines import (
-        check_line_options,
-        print_annotated,
-        print_command_for_unknown_calls,
-        print_lines,
-    )
+    from shapecalc.cli import code_lines
     from shapecalc.reading.code.source import split_entry
 
     files, input = _split_shapes(files or (), input)
-    words = [line, *files]
-    line, entry = split_entry(line)
+    words, (line, entry) = [line, *files], split_entry(line)
     file_text, path, records = line, line if isfile(line) else None, list["StatementRecord"]()  # noqa: PTH113
     calls, inputs = list["UnknownCall"](), dict[str, TypedShape]()
     mode = "--check" if check else "--annotate" if annotate else ""
     try:
-        check_line_options(mode, path, output_options, lines, in_place=in_place, github=github, has_files=bool(files))
+        flags = {"in_place": in_place, "github": github, "has_files": bool(files)}
+        code_lines.check_line_options(mode, path, output_options, lines, **flags)
         inputs, source = parse_inputs(input, dialect)
         sizes = _pop_sizes(inputs) | ({} if where is None else parse_named_sizes(where))
         if check:
@@ -274,23 +269,26 @@ def run_code(
         file_text = read_text(line.strip(), text) if path or line.strip() == "-" else line
         code = interpret_pasted_code(file_text, inputs, dialect, sizes, records, entry, path, calls)
         if not annotate:
-            print_lines(records, lines, output_options)
-        notes = [f"not checked: {name} (line {number})" for number, name in code.unchecked]
-        print_notes([*_input_notes(inputs, dialect, options), *code.notes, *notes], output_options)
+            code_lines.print_lines(records, lines, output_options)
+        print_notes([*_input_notes(inputs, dialect, options), *code.notes, *_unchecked_notes(code)], output_options)
         if annotate:
             answer = answer_code(code, options)
-            print_annotated(file_text, records, path if in_place else None, is_quiet=output_options.quiet)
+            code_lines.print_annotated(file_text, records, path if in_place else None, is_quiet=output_options.quiet)
             return answer_exit_code(answer, None, strict=output_options.strict)
         result = _print_code_answer(code, records, calls, options, sizes, output_options, source)
     except ShapeError as error:
         if _is_expected(error.problem, output_options):
             return ExitCode.OK
-        print_lines(records, lines, output_options)
+        code_lines.print_lines(records, lines, output_options)
         result = _print_code_error(error, path, calls, records, {"line": file_text, "input": input}, output_options)
-    print_command_for_unknown_calls(
-        calls, path and f"{path}{f'::{entry}' if entry else ''}", inputs, where, output_options
-    )
+    target = path and f"{path}{f'::{entry}' if entry else ''}"
+    code_lines.print_command_for_unknown_calls(calls, target, inputs, where, output_options)
     return result
+
+
+def _unchecked_notes(code: CodeChain) -> list[str]:
+    """Return a note for each call whose sizes were not checked."""
+    return [f"not checked: {name} (line {number})" for number, name in code.unchecked]
 
 
 def _print_code_error(

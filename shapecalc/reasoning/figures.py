@@ -1174,6 +1174,27 @@ def _explain_classes(actual: int, expected: int, context: MismatchContext) -> It
         )
 
 
+def _explain_map_levels(small: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain two sides of feature maps, one of them twice the other, by two levels of a network.
+
+    `small` is the smaller side.
+    """
+    if small >= MIN_CHANNELS and LEVEL_WORDS.search(context.text) and context.is_loader_independent:
+        yield Candidate(
+            2,
+            f"{2 * small} = 2*{small}",
+            "one map has twice the side of the other: would be two levels of the network, one stride of 2 apart",
+            "join maps of the same level: check the picture size, the patch size and the number of upsamplings",
+        )
+    elif MIN_CHANNELS <= small <= MAX_LEVEL_SIDE and (context.axis or 0) > 1 and not TOKEN_WORDS.search(context.text):
+        yield Candidate(
+            3,
+            f"{2 * small} = 2*{small}",
+            "if these are maps, one has twice the side of the other: would be one stride or upsampling of 2 apart",
+            "give both the same strides, or take maps of one level: F.interpolate(x, size=y.shape[-2:]) in torch",
+        )
+
+
 def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two sizes of which one is an integer multiple of the other."""
     small, large = sorted((actual, expected))
@@ -1201,22 +1222,9 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
             else f"give the layer one of the {times} inputs, or build it for {actual}",
         )
         return
-    if times == 2 and small >= MIN_CHANNELS and LEVEL_WORDS.search(context.text) and context.is_loader_independent:
-        yield Candidate(
-            2,
-            f"{large} = 2*{small}",
-            "one map has twice the side of the other: would be two levels of the network, one stride of 2 apart",
-            "join maps of the same level: check the picture size, the patch size and the number of upsamplings",
-        )
-        return
-    is_side = MIN_CHANNELS <= small <= MAX_LEVEL_SIDE and (context.axis or 0) > 1
-    if times == 2 and is_side and not TOKEN_WORDS.search(context.text):
-        yield Candidate(
-            3,
-            f"{large} = 2*{small}",
-            "if these are maps, one has twice the side of the other: would be one stride or upsampling of 2 apart",
-            "give both the same strides, or take maps of one level: F.interpolate(x, size=y.shape[-2:]) in torch",
-        )
+    levels = [] if times != 2 else [*_explain_map_levels(small, context)]
+    if levels:
+        yield from levels
         return
     is_half = times == 2 and context.axis == 1 and small % MIN_MAP_CHANNELS == 0
     is_known = small >= MIN_CHANNELS and 2 <= times <= (MAX_RATIO if small < MIN_RARE else MAX_CHANNELS)

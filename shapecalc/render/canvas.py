@@ -56,7 +56,7 @@ class GlyphSet(Record):
     no_axis: str = "·"
     """The label of an output dim without an input axis."""
     ellipsis: str = "…"
-    cuts: str = "▕▏╎"
+    separators: str = "▕▏╎"
     """The separators in a row of elements: at its start, between blocks of the outermost axis, and between other
     blocks.
     """
@@ -213,12 +213,12 @@ class Canvas:
         for y in range(top, bottom + 1):
             self.draw_segments(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
 
-    def draw_ruler(self, y: int, cuts: Sequence[int], style: Style | str | None = "") -> None:
-        """Draw a horizontal line with ticks at the columns in `cuts`.
+    def draw_ruler(self, y: int, tick_columns: Sequence[int], style: Style | str | None = "") -> None:
+        """Draw a horizontal line with ticks at the columns in `tick_columns`.
 
         The line extends from the first tick to the last.
         """
-        first, *between, last = cuts
+        first, *between, last = tick_columns
         self.draw_horizontal(y, first + 1, last, style)
         self.draw_segments(first, y, RIGHT | UP | DOWN, style)
         self.draw_segments(last, y, LEFT | UP | DOWN, style)

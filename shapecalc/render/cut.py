@@ -134,12 +134,12 @@ def draw_cut_tape(state: CutState, width: int) -> list[Text]:
         for start in range(piece, piece + state.piece_length, state.length):
             end = min(start + state.length, piece + state.piece_length)
             for first in range(start, end, per_line):
-                line = Text(UNICODE.cuts[0] if first == start else " ")
+                line = Text(UNICODE.separators[0] if first == start else " ")
                 for number in range(first, min(end, first + per_line)):
                     line.append(str(number).rjust(digits), tint_style(number // row))
-                    wall = UNICODE.cuts[2] if (number + 1) % row == 0 else " "
+                    wall = UNICODE.separators[2] if (number + 1) % row == 0 else " "
                     line.append(wall if number + 1 < min(end, first + per_line) else "", tint_style(number // row))
-                line.append(UNICODE.cuts[1] if first + per_line >= end else "")
+                line.append(UNICODE.separators[1] if first + per_line >= end else "")
                 lines.append(line)
             if end - start < state.length:
                 lines[-1].append(f" {end - start} left over", BOLD_ERROR)

@@ -31,7 +31,7 @@ from shapecalc.render.scenes import (
     Track,
     collect_tracks,
     make_film,
-    sample_moments,
+    sample_gif_frames,
 )
 from shapecalc.render.stage_layout import HUES
 from shapecalc.render.styles import BOLD_ERROR
@@ -347,7 +347,7 @@ def render_gif(film: Film, theme: str | None, pixels: tuple[int, int] | None = N
         from PIL.GifImagePlugin import getdata, getheader
     except ModuleNotFoundError as error:
         raise files.missing_package_error(error) from None
-    pictures = [*sample_moments(film)]
+    pictures = [*sample_gif_frames(film)]
     if len(pictures) > MAX_FILM_PICTURES:
         raise MAX_FILM_PICTURES.error(f"{len(pictures)} pictures in this .gif", "end the film's name in .html")
 

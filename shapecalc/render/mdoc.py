@@ -132,8 +132,8 @@ class _Page:
             return
         macro, *words = line[1:].split()
         self.name = self.name or (words[0] if macro == "Nm" else "")
-        if macro in BLOCKS:
-            BLOCKS[macro](self, words)
+        if macro in BLOCK_HANDLERS:
+            BLOCK_HANDLERS[macro](self, words)
         elif self.section != "SYNOPSIS":
             self.paragraph.append(format_macros([macro, *words], self.name))
         elif macro == "Nm":
@@ -210,7 +210,7 @@ class _Page:
         self.paragraph += ["-", remove_escapes(" ".join(words))]
 
 
-BLOCKS: dict[str, Callable[[_Page, list[str]], None]] = {
+BLOCK_HANDLERS: dict[str, Callable[[_Page, list[str]], None]] = {
     **dict.fromkeys(("Dd", "Dt", "Os"), lambda _page, _words: None),
     "Nd": _Page.add_description,
     "Sh": _Page.begin_section,

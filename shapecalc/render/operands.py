@@ -37,7 +37,7 @@ AxisLabels = list[str]
 """The column label of each dim of a shape."""
 SUM_LABEL, JOIN_SUFFIX = "sum", " +"
 """The label of a summed axis, and the suffix that marks a concatenated axis."""
-FIRST_WINDOWS, MANY_WINDOWS, MANY_WINDOWS_HEIGHT = 2, 8, 44
+WINDOWS_BEFORE_LAST, MAX_WINDOWS_BEFORE_LAST, HIGH_PICTURE_LINES = 2, 8, 44
 """The number of windows drawn before the last one, the larger number in high pictures, and their minimum height in
 lines.
 """
@@ -431,11 +431,11 @@ def draw_windows(
     is_known = is_concrete([numbers[name] for name in WINDOW_DEFAULTS])
     if isinstance(size, int) and isinstance(count, int) and size and is_known:
         if layout.stage.kind is StageKind.WINDOW or count == size + numbers["begin"] + numbers["end"]:
-            first_count = MANY_WINDOWS if height >= MANY_WINDOWS_HEIGHT else FIRST_WINDOWS
+            first_count = MAX_WINDOWS_BEFORE_LAST if height >= HIGH_PICTURE_LINES else WINDOWS_BEFORE_LAST
             lines += _draw_window_ruler((size, count), layout, numbers, width, glyphs, first_count)
         else:
             rows: list[RulerRow] = [("answer", str), ("input", lambda position: str(position * size // count))]
-            lines += _draw_position_rows(rows, {}, range(count), len(str(count)), width, glyphs)
+            lines += _draw_index_rows(rows, {}, range(count), len(str(count)), width, glyphs)
     if cell.dim is not None:
         lines += [Text(f"holds when {condition.phrase}", "bold") for condition in step.conditions]
     return stack_texts([clip_line(line, width, glyphs) for line in lines[:height]])
@@ -492,7 +492,7 @@ def _draw_window_ruler(
         remainder = "" if is_transposed or last > padded_end else f"; {padded_end - last or 'nothing'} left over"
         notes.append(f"{format_count(count, 'window', 'windows')} of {kernel}, {stride} apart{remainder}")
     positions, ranges = range(min(0, begin), max(last, padded_end, begin + size)), {name: row for name, _, row in spans}
-    lines = _draw_position_rows(rows, ranges, positions, cell_width, width, glyphs)
+    lines = _draw_index_rows(rows, ranges, positions, cell_width, width, glyphs)
     return [*lines, *pack_notes([Text(note, "dim") for note in notes], width)]
 
 
@@ -516,7 +516,7 @@ def _overlaps(span: range, omitted: range) -> bool:
     return first < min(span.stop, omitted.stop)
 
 
-def _draw_position_rows(
+def _draw_index_rows(
     rows: Sequence[RulerRow],
     spans: Mapping[str, Sequence[range]],
     positions: range,

@@ -50,14 +50,14 @@ def position_text(paths: tuple[TensorPath, TensorPath], position: int) -> str:
 
 
 def draw_comparison_frames(
-    answers: tuple[Trace | Chain, Trace | Chain], counterexample: Counterexample, elsewhere: int
+    answers: tuple[Trace | Chain, Trace | Chain], counterexample: Counterexample, differing_count: int
 ) -> list[Text]:
     """Draw both outputs several times, each time with another element highlighted.
 
     The first and the last picture show the first difference. Up to `MAX_FRAMES` pictures between them show consecutive
     elements in C order. They start at the first difference, or earlier if too few elements follow it. If they do not
-    show all elements, each picture has a note. `elsewhere` is the number of elements that differ. Raises `ShapeError`
-    (usage) if there are too many elements.
+    show all elements, each picture has a note. `differing_count` is the number of elements that differ. Raises
+    `ShapeError` (usage) if there are too many elements.
     """
     first, second = (build_tensor_path(answer, counterexample.sizes) for answer in answers)
     shape = first.tensors[-1].shape
@@ -81,7 +81,7 @@ def draw_comparison_frames(
         if len(around) < count:
             places = f"places {around[0] + 1} to {around[-1] + 1}"
             visited = Text(f"the film visits {places}: {len(around)} of {count} elements", "dim")
-        end = Text(differences_text(elsewhere, counterexample), BOLD_ERROR)
+        end = Text(differences_text(differing_count, counterexample), BOLD_ERROR)
         frames.append(stack_texts([*heads, Text(), grids, Text(), tapes, said, visited, end]))
     return frames
 
@@ -89,7 +89,7 @@ def draw_comparison_frames(
 def render_output_comparison(
     answers: tuple[Trace | Chain, Trace | Chain],
     counterexample: Counterexample,
-    elsewhere: int,
+    differing_count: int,
     name: str,
     theme: str | None = None,
 ) -> tuple[float, bytes]:
@@ -101,7 +101,7 @@ def render_output_comparison(
     match_extension(name, COMPARISON_SUFFIXES, "film of two outputs")
     if theme is not None:
         check_theme(theme)
-    frames = draw_comparison_frames(answers, counterexample, elsewhere)
+    frames = draw_comparison_frames(answers, counterexample, differing_count)
     between = [SCRUB_SECONDS / (len(frames) - 2)] * (len(frames) - 2)
     seconds = [END_SECONDS, *between, END_SECONDS]
     title = f"{chain_text(answers[0])} against {chain_text(answers[1])}"

@@ -180,13 +180,13 @@ def draw_rulers(
             block = _remove_rulers(
                 first, [ruler for ruler in (*block.before, *block.after) if ruler.stride >= first.volume]
             )
-    if _has_dense_cuts(block, width):
-        lines = _draw_pieces(block, width, glyphs)
+    if _has_dense_boundaries(block, width):
+        lines = _draw_blocks(block, width, glyphs)
         return stack_texts([*lines, *pack_notes([Text(note, "dim") for note in notes], width)][:height])
-    return _fit_rulers(block, notes, (width, height), glyphs)
+    return _draw_fitting_rulers(block, notes, (width, height), glyphs)
 
 
-def _has_dense_cuts(rulers: BlockRulers, width: int) -> bool:
+def _has_dense_boundaries(rulers: BlockRulers, width: int) -> bool:
     """Return whether the block boundaries are too dense to be drawn to scale.
 
     The boundaries of misaligned axes are considered or, if there are none, those of all axes except the innermost.
@@ -197,14 +197,14 @@ def _has_dense_cuts(rulers: BlockRulers, width: int) -> bool:
     return rulers.volume > long and rulers.volume // min(strides, default=rulers.volume) > long // 3
 
 
-def _draw_pieces(rulers: BlockRulers, width: int, glyphs: GlyphSet) -> list[Text]:
+def _draw_blocks(rulers: BlockRulers, width: int, glyphs: GlyphSet) -> list[Text]:
     """Draw the blocks of each axis with their lengths, but not to scale.
 
     The last line is a summary.
 
     >>> cut = (Ruler("c 1080", "", 1080, 1920), Ruler("d 1920", "", 1920, 1))
     >>> block = BlockRulers(cut, (Ruler("cd 2073600", "", 2073600, 1),), 2073600, "")
-    >>> for line in _draw_pieces(block, 60, UNICODE):
+    >>> for line in _draw_blocks(block, 60, UNICODE):
     ...     print(line)
        before c 1080 ├1920┼1920┼1920┼ … ┼1920┤ 1080 rows
     after cd 2073600 ├──────────────── 2073600 ────────────────┤
@@ -223,11 +223,11 @@ def _draw_pieces(rulers: BlockRulers, width: int, glyphs: GlyphSet) -> list[Text
         ending = f" {count} rows" if count > 1 else ""
         room = min(width - label_width - 1 - len(ending), 44)
         line = Text(f"{label.rjust(label_width)} ", ruler.colour)
-        lines.append(line.append(_format_pieces(count, length, room, glyphs)).append(ending, "dim"))
-    return [*lines, *wrap_line(Text(_pieces_summary(rulers, *counts), "bold" if rulers.mixed_note else "dim"), width)]
+        lines.append(line.append(_format_blocks(count, length, room, glyphs)).append(ending, "dim"))
+    return [*lines, *wrap_line(Text(_blocks_summary(rulers, *counts), "bold" if rulers.mixed_note else "dim"), width)]
 
 
-def _format_pieces(count: int, length: int, room: int, glyphs: GlyphSet) -> str:
+def _format_blocks(count: int, length: int, room: int, glyphs: GlyphSet) -> str:
     """Format `count` blocks of equal length, or only the first and last that fit."""
     first, last, wall = (glyphs.box_lines[index] for index in (LEFT | UP | DOWN, RIGHT | UP | DOWN, 15))
     if count == 1:
@@ -239,7 +239,7 @@ def _format_pieces(count: int, length: int, room: int, glyphs: GlyphSet) -> str:
     return f"{last}{f'{length}{wall}' * shown} {glyphs.ellipsis} {wall}{length}{first}"
 
 
-def _pieces_summary(rulers: BlockRulers, before: int, after: int) -> str:
+def _blocks_summary(rulers: BlockRulers, before: int, after: int) -> str:
     """Return a sentence on mixed axes, or on removed or added boundaries.
 
     `before` and `after` are the numbers of blocks before and after the reshape.
@@ -282,7 +282,7 @@ def _find_small_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str
         return None
 
 
-def _fit_rulers(rulers: BlockRulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
+def _draw_fitting_rulers(rulers: BlockRulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
     """Draw rulers and notes within `size`, a width in cells and a height in lines.
 
     If the rulers exceed the height, the axes with the finest boundaries are omitted. If the height suffices, blocks are
@@ -393,12 +393,12 @@ def _render_rulers(rulers: BlockRulers, width: int, pitch: int, glyphs: GlyphSet
     _write_scale(canvas, rulers, label_width, length)
     for index, (ruler, text) in enumerate(zip((*rulers.before, *rulers.after), labels, strict=True)):
         if index == len(rulers.before) and misaligned:
-            _mark_misaligned_cuts(canvas, rulers, misaligned, (label_width, length, y))
+            _mark_misaligned_boundaries(canvas, rulers, misaligned, (label_width, length, y))
             y += 1
         canvas.write_text(label_width - 1 - len(text), y, text, ruler.colour)
         _draw_ruler(canvas, ruler, rulers.volume, (label_width, length, y), glyphs)
         if pitch > 1:
-            _write_part_indices(canvas, ruler, rulers.volume, (label_width, length, y + 1))
+            _write_block_indices(canvas, ruler, rulers.volume, (label_width, length, y + 1))
         y += pitch
     summary, order_note = _ruler_summary(rulers, is_to_scale=rulers.volume > length), " (order is kept)"
     summary += order_note if misaligned and label_width + len(summary + order_note) <= width else ""
@@ -407,7 +407,7 @@ def _render_rulers(rulers: BlockRulers, width: int, pitch: int, glyphs: GlyphSet
     return stack_texts([canvas.render(width, range(0 if has_scale else 1, y)), *lines])
 
 
-def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int]) -> None:
+def _write_block_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int]) -> None:
     """Write the index of each block into a ruler, if all indices fit.
 
     `volume` is the element count. `area` contains the left column, the length and the row of the ruler.
@@ -450,7 +450,7 @@ def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int,
     canvas.draw_ruler(y, [left + cut * long // cuts for cut in range(cuts + 1)], ruler.colour)
 
 
-def _mark_misaligned_cuts(
+def _mark_misaligned_boundaries(
     canvas: Canvas, rulers: BlockRulers, misaligned: tuple[int, int], area: tuple[int, int, int]
 ) -> None:
     """Mark the boundaries of an output axis that are inside blocks of an input axis.

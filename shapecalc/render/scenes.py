@@ -58,7 +58,7 @@ BAR_GLYPHS = "│┃║"
 A level with a row of its own uses the first character. All higher levels are in the top row, and use the other
 characters.
 """
-TITLE_ROW, RAIL_ROW, INDEX_ROW, INPUT_ROW, REQUEST_ROW, OUTPUT_ROW, BUDGET_ROW, DIVISION_ROW, TAPE_HEADING_ROW = (
+TITLE_ROW, STAGES_ROW, INDEX_ROW, INPUT_ROW, REQUEST_ROW, OUTPUT_ROW, BUDGET_ROW, DIVISION_ROW, TAPE_HEADING_ROW = (
     0,
     1,
     3,
@@ -252,7 +252,7 @@ def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
     )
 
 
-def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
+def sample_gif_frames(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
     """Yield the sprites of each GIF frame, and its duration in hundredths of a second."""
     starts = film.frame_starts
     for number, frame in enumerate(film.frames):
@@ -974,10 +974,10 @@ def _add_stage_titles(builder: FilmBuilder, all_layouts: tuple[StageLayout, ...]
     builder.remove_sprites("rail")
     x = 0
     for at, name in enumerate(names):
-        builder.add_sprite(f"rail{at}", x, RAIL_ROW, name, "lit" if at == current else "quiet")
+        builder.add_sprite(f"rail{at}", x, STAGES_ROW, name, "lit" if at == current else "quiet")
         x += len(name)
         if at < len(names) - 1:
-            builder.add_sprite(f"rail{at}>", x + 1, RAIL_ROW, UNICODE.pointer, "quiet")
+            builder.add_sprite(f"rail{at}>", x + 1, STAGES_ROW, UNICODE.pointer, "quiet")
             x += 3
 
 

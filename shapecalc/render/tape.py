@@ -133,9 +133,9 @@ def _wrap_tape(cells: Sequence[TapeCell], shape: Sequence[int], width: int, glyp
     for start in range(0, len(cells), per_line):
         line = Text()
         for position, (text, style, before) in enumerate(cells[start : start + per_line], start):
-            cut = glyphs.cuts[0] if position == start else separator_before(shape, position, glyphs)
+            cut = glyphs.separators[0] if position == start else separator_before(shape, position, glyphs)
             line.append(cut, before if cut == " " else "dim").append(text, style)
-        lines.append(line.append(glyphs.cuts[1], "dim"))
+        lines.append(line.append(glyphs.separators[1], "dim"))
     return lines
 
 
@@ -197,12 +197,12 @@ def draw_uneven_rows(count: int, length: int, width: int, glyphs: GlyphSet = UNI
         return None
     lines = list[Text]()
     for row in range(rows):
-        line = Text(f"row {row}".ljust(len(f"row {rows - 1}") + LABEL_GAP)).append(glyphs.cuts[0], "dim")
+        line = Text(f"row {row}".ljust(len(f"row {rows - 1}") + LABEL_GAP)).append(glyphs.separators[0], "dim")
         present = range(row * length, min(count, (row + 1) * length))
         line.append(" ".join(str(number).rjust(digits) for number in present), tint_style(row))
         missing = length - len(present)
         line.append("".join(f" {glyphs.fail.rjust(digits)}" for _ in range(missing)), BOLD_ERROR)
-        line.append(glyphs.cuts[1], "dim").append(f"  {missing} missing" if missing else "", BOLD_ERROR)
+        line.append(glyphs.separators[1], "dim").append(f"  {missing} missing" if missing else "", BOLD_ERROR)
         lines.append(line)
     return stack_texts(lines)
 
@@ -268,7 +268,7 @@ def separator_before(shape: Sequence[int], position: int, glyphs: GlyphSet = UNI
     """
     strides = [prod(shape[axis + 1 :]) for axis, size in enumerate(shape[:-1]) if size > 1]
     cuts = [stride for stride in strides if position % stride == 0]
-    return glyphs.cuts[1 + (cuts[0] != strides[0])] if cuts else " "
+    return glyphs.separators[1 + (cuts[0] != strides[0])] if cuts else " "
 
 
 def _element_text(

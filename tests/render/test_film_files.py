@@ -32,7 +32,7 @@ from shapecalc.render.film import (
     terminal_styles,
     text_style_colour,
 )
-from shapecalc.render.scenes import Film, Frame, Sprite, make_film, sample_moments
+from shapecalc.render.scenes import Film, Frame, Sprite, make_film, sample_gif_frames
 from tests.cli.browser import WHY_NOT, opened
 from tests.render.film_picture import FILM, made
 from tests.render.questions import answer_to
@@ -119,7 +119,7 @@ def test_film_gif_durations_are_whole_hundredths():
         delays.append(image.info["duration"])
     assert all(delay % 10 == 0 and delay >= 20 for delay in delays)
     assert sum(delays) == pytest.approx(film.seconds * 1000, abs=10 * len(film.frames))
-    assert sum(hundredths for _, hundredths in sample_moments(film)) * 10 == sum(delays)
+    assert sum(hundredths for _, hundredths in sample_gif_frames(film)) * 10 == sum(delays)
     assert (image.info["loop"], image.size[0]) == (0, 2 * (film.width * 8 + 20))
 
 

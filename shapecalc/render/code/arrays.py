@@ -47,14 +47,14 @@ class ArrayFramework(Record):
     """The limits of a framework, and its expressions that are not signatures of ops."""
 
     name: str
-    take: str
+    take_template: str
     """The template of a gather from tensor `{x}` at `{indices}` along `{axis}`.
 
     `{whole}` is a sequence of full slices, one for each axis before `{axis}`.
     """
-    shape: str
+    shape_template: str
     """The template of a vector with the dims of `{x}` from `{start}` to `{end}`, which is exclusive."""
-    vector: str = "{list}"
+    vector_template: str = "{list}"
     """The template that converts a Python list to an array; by default, the list is not converted."""
     supports_negative_indices: bool = True
     """Whether a gather accepts negative indices."""
@@ -78,24 +78,27 @@ class ArrayFramework(Record):
 
 NUMPY = ArrayFramework(
     "numpy",
-    take="{x}[{whole}{indices}]",
-    shape="np.array({x}.shape[{start}:{end}], dtype=np.int64)",
+    take_template="{x}[{whole}{indices}]",
+    shape_template="np.array({x}.shape[{start}:{end}], dtype=np.int64)",
 )
 JAX = replace(
-    NUMPY, name="jax", take="jnp.take({x}, jnp.array({indices}, int), {axis})", vector="jnp.array({list}, int)"
+    NUMPY,
+    name="jax",
+    take_template="jnp.take({x}, jnp.array({indices}, int), {axis})",
+    vector_template="jnp.array({list}, int)",
 )
 TORCH = replace(
     NUMPY,
     name="torch",
-    shape="torch.tensor({x}.shape[{start}:{end}], dtype=torch.int64)",
-    vector="torch.tensor({list})",
+    shape_template="torch.tensor({x}.shape[{start}:{end}], dtype=torch.int64)",
+    vector_template="torch.tensor({list})",
     supports_negative_steps=False,
     unchanged_placeholder="-1",
 )
 TENSORFLOW = ArrayFramework(
     "tensorflow",
-    take="tf.gather({x}, tf.constant({indices}, tf.int64), axis={axis})",
-    shape="tf.shape({x}, out_type=tf.int64)[{start}:{end}]",
+    take_template="tf.gather({x}, tf.constant({indices}, tf.int64), axis={axis})",
+    shape_template="tf.shape({x}, out_type=tf.int64)[{start}:{end}]",
     shape_of="tf.shape({x})",
     product="tf.reduce_prod({dims})",
     supports_negative_indices=False,
@@ -105,8 +108,8 @@ TENSORFLOW = ArrayFramework(
 )
 PADDLE = ArrayFramework(
     "paddle",
-    take="paddle.index_select({x}, paddle.to_tensor({indices}, 'int64'), {axis})",
-    shape='paddle.to_tensor({x}.shape[{start}:{end}], dtype="int64")',
+    take_template="paddle.index_select({x}, paddle.to_tensor({indices}, 'int64'), {axis})",
+    shape_template='paddle.to_tensor({x}.shape[{start}:{end}], dtype="int64")',
     supports_negative_indices=False,
     supports_negative_steps=False,
     unchanged_placeholder="-1",
@@ -209,7 +212,7 @@ class ArrayWriter(CodeWriter):
     def emit_repeat_interleave(self, call: EmittedCall) -> None:
         """Emit a call of `repeat_interleave`."""
         texts = [*map(self.size_expression, call.repeats)]
-        repeats = texts[0] if len(texts) == 1 else self.framework.vector.format(list=f"[{', '.join(texts)}]")
+        repeats = texts[0] if len(texts) == 1 else self.framework.vector_template.format(list=f"[{', '.join(texts)}]")
         axis = call.trace.request.arguments.get("axis")
         self.emit_assignment(
             self.format_call(REPEAT_INTERLEAVE, repeats=repeats, **({} if axis is None else {"axis": axis}))
@@ -256,7 +259,9 @@ class ArrayWriter(CodeWriter):
             raise usage_error(f"{self.name} takes no position from the end", "give the sizes with --where")
         leading_slices = ":, " * move.axis
         self.emit_assignment(
-            self.framework.take.format(x=self.tensor, indices=[*move.positions], axis=move.axis, whole=leading_slices)
+            self.framework.take_template.format(
+                x=self.tensor, indices=[*move.positions], axis=move.axis, whole=leading_slices
+            )
         )
 
     def emit_roll(self, call: EmittedCall) -> None:
@@ -267,7 +272,7 @@ class ArrayWriter(CodeWriter):
     def emit_shape(self, call: EmittedCall) -> None:
         """Emit a vector of all dims, or of a range of dims."""
         move = call.require_move(ShapeVector)
-        self.emit_assignment(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
+        self.emit_assignment(self.framework.shape_template.format(x=self.tensor, start=move.start, end=move.end))
 
 
 def generate_program(framework: ArrayFramework, answer: Trace | Chain) -> GeneratedCode:

@@ -178,7 +178,7 @@ class OperandCall(Record):
         fill = self.arguments.read("fill", 0)
         return str(fill) if fill else None
 
-    def read_pad_value(self) -> str:
+    def read_openvino_fill_value(self) -> str:
         """Return OpenVINO's expression for the fill value of a pad.
 
         The value is converted to the element type of the tensor.
@@ -204,7 +204,7 @@ class OperandCall(Record):
             pairs.reverse()
         return [number for ends in pairs[: -(count or 0) - 1 : -1] for number in ends]
 
-    def read_pad_options(self) -> str:
+    def read_paddle_pad_options(self) -> str:
         """Return Paddle's keyword arguments for a pad.
 
         They are the mode, the layout if it is necessary, and the fill value.
@@ -270,8 +270,8 @@ FIELDS: Mapping[str, Callable[[OperandCall], Any]] = {
     "mode": OperandCall.read_pad_mode,
     "mode_word": lambda call: call.read_pad_mode() or f'"{CONSTANT}"',
     "fill": OperandCall.read_fill_value,
-    "pad_value": OperandCall.read_pad_value,
-    "pad_options": OperandCall.read_pad_options,
+    "pad_value": OperandCall.read_openvino_fill_value,
+    "pad_options": OperandCall.read_paddle_pad_options,
 }
 """The function that computes each field of a template, or parameter of a signature, from a call.
 

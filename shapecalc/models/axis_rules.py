@@ -292,14 +292,11 @@ def make_gather_elements_rule(output_shaped_input: int) -> AxisRule:
 
 
 def reverse_sequence_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of a ReverseSequence to the output.
-
-    Returns None for the time axis.
-    """
+    """Map an input axis of a ReverseSequence to the output, or `MIXES` for the time axis."""
     batch_axis: int = node.attributes.get("batch_axis", 1)
     if input_index:
         return batch_axis
-    return axis if axis != node.attributes.get("time_axis", 0) else None
+    return axis if axis != node.attributes.get("time_axis", 0) else MIXES
 
 
 def transpose_axis_rule(node: LaneNode, _input_index: int, axis: int, _output_index: int) -> int | None:

@@ -240,7 +240,8 @@ def _mark_after_indexing(node: LaneNode, bounds: Any, first_batch_axis: int) -> 
     for axis in range(samples.ndim):
         runs = np.moveaxis(samples, axis, 0).reshape(samples.shape[axis], -1)
         if (runs == runs[:, :1]).all():
-            return infer_mark(first_batch_axis + axis, runs[:, 0], node.batch)
+            after = infer_mark(first_batch_axis + axis, runs[:, 0], node.batch)
+            return MixedSamples("mixes the samples", intended=mark) if isinstance(after, LostBatch) else after
     return LostBatch("the samples change places")
 
 

@@ -863,7 +863,7 @@ ONNX_OPERATORS = _split_operator_names(
         "DynamicQuantizeLinear": OperatorSpec(mark_rule=mark_rules.dynamic_quantization_mark_rule),
         "Einsum": OperatorSpec(axis_rule=axis_rules.einsum_axis_rule, size_check=_check_einsum),
         "Expand": OperatorSpec(mark_rule=mark_rules.repeat_mark_rule, core_op=EXPAND),
-        "EyeLike": OperatorSpec(element_inputs=0),
+        "EyeLike": OperatorSpec(axis_rule=axis_rules.make_index_dependent_rule(slice(None))),
         "Flatten": OperatorSpec(mark_rule=mark_rules.reshape_mark_rule, core_op=FLATTEN),
         "GRU LSTM RNN": OperatorSpec(
             axis_rule=axis_rules.recurrent_axis_rule, size_check=_shared_batch_check(_recurrent_batch_inputs)
@@ -1046,8 +1046,16 @@ UNKNOWN_OPERATOR = OperatorSpec()
 
 
 def find_operator(node: Node | LaneNode) -> OperatorSpec:
-    """Return the operator table entry of a node."""
-    return OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN_OPERATOR)
+    """Return the operator table entry of a node.
+
+    ONNX Runtime writes some operators in the other domain, for example LayerNormalization before ONNX had it.
+    """
+    own = OPERATORS.get(node.domain)
+    if own is None:
+        return UNKNOWN_OPERATOR
+    return own.get(node.op) or (CONTRIB_OPERATORS if own is ONNX_OPERATORS else ONNX_OPERATORS).get(
+        node.op, UNKNOWN_OPERATOR
+    )
 
 
 def evaluate_node(

@@ -301,6 +301,21 @@ class BatchTracker:
                 why = "has an output that depends on the batch size"
                 self.stops.append(NonCoreFailure(node, why, None, silent=True, mixes=True))
 
+    def has_unchecked_branch(self) -> bool:
+        """Return whether the samples are lost in a branch of an If whose condition is unknown."""
+        walk = self._walk
+        for node in iter_nodes((walk.model.graph,)):
+            if find_control_flow(node) is not ControlFlow.IF:
+                continue
+            conditions = walk.elements_of(node.inputs[0]) or walk.all_unknown
+            if all(conditions[lane] is not None for lane in walk.judged_lanes):
+                continue
+            for number in [number for inner in iter_nodes(node.bodies) for number in inner.outputs if number]:
+                is_lost = any(isinstance(mark, LostBatch) for mark in self.marks_of(number) or ())
+                if is_lost or any(walk.shapes_of(number)[lane] is None for lane in walk.judged_lanes):
+                    return True
+        return False
+
     def _find_losing_node(self, node: Node) -> Node:
         """Return the first node upstream of a node that loses the batch."""
         while True:

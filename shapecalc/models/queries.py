@@ -9,6 +9,7 @@ dims. Results are cached, since many nodes of a model have equal operators, inpu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -23,7 +24,14 @@ from shapecalc.core.resolve import resolve
 from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import ABSENT, Node
 from shapecalc.models.free_dims import Lane, SymbolicShape, transpose_lane_shapes
-from shapecalc.models.operators import LISTED_OPERATORS, MAX_INFERRED_DIM, CoreArgument, CoreOp, find_operator
+from shapecalc.models.operators import (
+    LISTED_OPERATORS,
+    MAX_INFERRED_DIM,
+    OPERATORS,
+    CoreArgument,
+    CoreOp,
+    find_operator,
+)
 from shapecalc.models.walk_state import is_same_in_all_lanes
 
 CoreArguments = FrozenDict
@@ -313,10 +321,10 @@ class ShapeInference:
         operator = node.op, max(node.opset, 1), node.domain
         if like := find_operator(node).onnx_equivalent:
             operator = like, self._onnx.defs.onnx_opset_version(), ""
-        try:
-            schema = self._get_schema(*operator)
-        except self._schema_error:
+        schema = self._find_schema(*operator)
+        if schema is None:
             return None
+        operator = operator[0], max(operator[1], schema.since_version), schema.domain
         op, opset, domain = operator
         inputs = [str(index) if present else "" for index, present in enumerate(present_inputs[: schema.max_input])]
         outputs = [f"y{index}" if present else "" for index, present in enumerate(present_outputs)]
@@ -326,6 +334,17 @@ class ShapeInference:
         )
         domains = dict.fromkeys(("", domain))
         return NodeSignature(schema, message, [self._onnx.helper.make_opsetid(name, opset) for name in domains])
+
+    def _find_schema(self, op: str, opset: int, domain: str) -> Any:
+        """Return the schema of an operator, or None.
+
+        ONNX Runtime writes some operators of ONNX in its own domain, or in files of earlier opsets.
+        """
+        with suppress(self._schema_error):
+            return self._get_schema(op, opset, domain)
+        with suppress(self._schema_error):
+            return self._get_schema(op, "") if domain in OPERATORS else None
+        return None
 
     def infer_lane(
         self, node: Node, signature: NodeSignature, input_types: tuple[TensorType | None, ...], values: tuple[Any, ...]
@@ -398,7 +417,7 @@ class ShapeInference:
             message = str(error).rpartition(ERROR_PREFIX)[2]
             return (
                 message
-                if all(kind and type(kind) is tuple and kind[1] is not None for kind in input_types)
+                if all(kind and type(kind) is tuple and kind[0] and kind[1] is not None for kind in input_types)
                 else unknown
             )
         except (self._validation_error, RuntimeError, ValueError, TypeError, IndexError, MemoryError):

@@ -64,10 +64,11 @@ class FixedModel(Record):
     failure_count: int
     """The number of nodes that still fail with an error or mix the samples at some batch size."""
     is_doubtful: bool
-    """Whether some node still fails with an error or mixes the samples, so that equal outputs prove nothing.
+    """Whether equal outputs prove nothing.
 
-    If a node mixes the samples, other nodes may ignore the mixed elements for the tested data, but use them for other
-    data.
+    This is so if some node still fails with an error, or reads other samples, because other nodes may ignore its
+    elements for the tested data, but use them for other data. It is also so if the samples cannot be followed in a
+    branch of an If that the tested data may not select.
     """
     freed_inputs: frozenset[str]
     """The names of the inputs whose declared shape was changed."""
@@ -476,7 +477,7 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
         for _, verdict in tracker.failing_nodes.values()
         if verdict.verdict is not BatchVerdict.SWALLOWS
     ]
-    is_doubtful = not all(silent) or any(stop.mixes for stop in tracker.stops)
+    is_doubtful = not all(silent) or bool(tracker.stops) or tracker.has_unchecked_branch()
     return FixedModel(walk, tracker, done, left, len(silent), is_doubtful, freed)
 
 
@@ -592,7 +593,13 @@ def _build_proof_task(fixed: FixedModel) -> dict[str, Any]:
         "inputs": _input_shapes_for_proof(walk, lanes[declared]),
         "places": dict(zip(map(str, batches), others, strict=True)),
         "home_places": home,
-        "unfixed": f"{count} {'node' if count == 1 else 'nodes'} in it cannot be fixed" if count else "",
+        "unfixed": (
+            f"{count} {'node' if count == 1 else 'nodes'} in it cannot be fixed"
+            if count
+            else "a branch of an If cannot be checked"
+            if fixed.is_doubtful
+            else ""
+        ),
         "is_doubtful": fixed.is_doubtful,
         "gains_axis": any(fix.gains_axis for fix in fixed.applied_fixes.values()),
     }
@@ -778,10 +785,17 @@ def add_value_info(walk: WalkState) -> None:
     """Declare the shapes of tensors without a declaration in the ModelProto of a walk.
 
     A dim is declared with its size if all size assignments agree on it, or with the name of the only free dim that
-    always has an equal size. Other dims are declared as unknown. Outputs of custom operators are not declared, because
+    always has an equal size. Other dims are declared as unknown. Declarations with names are replaced, because the
+    names may be those of dims that are now equal to others. Outputs of custom operators are not declared, because
     their element types may be unknown.
     """
     graph = walk.model.proto.graph
+    outputs = [tensor for node in walk.model.graph.nodes if not node.domain for tensor in node.outputs]
+    known_names = {walk.model.names[tensor] for tensor in outputs if walk.shapes[tensor] and walk.dtypes[tensor]}
+    _remove_matching(
+        graph.value_info,
+        lambda value: value.name in known_names and any(dim.dim_param for dim in value.type.tensor_type.shape.dim),
+    )
     declared_names = {value.name for value in (*graph.input, *graph.output, *graph.value_info)}
     lanes = [index for index, lane in enumerate(walk.lanes) if lane.batch]
     in_file: dict[int | str | None, set[str]] = {}

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 ERROR_KEYWORD = "error"
 """The keyword that introduces an expected error."""
-SAME_AS = "same as"
+SAME_AS_KEYWORD = "same as"
 """The keyword before a chain that must give the same output as the question."""
 
 
@@ -89,7 +89,7 @@ class Expectation(Record):
 
     def __str__(self) -> str:
         if self.same_as is not None:
-            return f"{SAME_AS} {self.same_as}"
+            return f"{SAME_AS_KEYWORD} {self.same_as}"
         if self.output is None:
             return f"{ERROR_KEYWORD} {self.rule}" if self.rule else ERROR_KEYWORD
         return format_expectation(str(self.output), sorted(self.conditions or ()), self.results)
@@ -112,7 +112,7 @@ def parse_expectation(
     words = text.split()
     if words[:1] == [ERROR_KEYWORD]:
         return _parse_refusal(words[1:])
-    if words[:2] == SAME_AS.split():
+    if words[:2] == SAME_AS_KEYWORD.split():
         return _parse_same_as(" ".join(words[2:]), options)
     stated, _, definitions = " ".join(words).partition(" with ")
     shape, when, conditions = stated.partition(" when ")
@@ -188,7 +188,9 @@ def _parse_refusal(words: list[str]) -> Expectation:
 
 def _parse_same_as(chain: str, options: Mapping[str, object]) -> Expectation:
     if not chain.strip():
-        raise usage_error(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
+        raise usage_error(
+            f"a chain is missing after {SAME_AS_KEYWORD}", "write | OP ... or INPUT | OP ...", argument="expect"
+        )
     parse_chain_request(chain, ())
     return Expectation(None, None, None, chain, FrozenDict(options))
 
@@ -269,7 +271,7 @@ NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
 """The keys of a JSON case that are not options. The value of `source` is a note for readers of the file."""
 JSON_BLANKS = " \t\n\r"
 ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
-CODE_COMMAND = "code"
+CODE_KEYWORD = "code"
 """The first word of a case about a line of code."""
 MISTAKEN_ARROWS = frozenset(("->", "=", "=="))
 """Words that users write before an expected shape instead of `=>`."""
@@ -328,7 +330,7 @@ def _parse_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
         raise usage_error("a case has no expectation", "write => before the expected shape", argument="expect")
     expected = parse_expectation(expect.strip(), defaults) if arrow else None
     words = [] if "|" in request else resolve_aliases(split_outside_brackets(request))
-    if words[:1] == [CODE_COMMAND]:
+    if words[:1] == [CODE_KEYWORD]:
         input_shape, code_stages = _parse_code_question(words[1:], defaults)
         return Case(input_shape, code_stages, is_chain=True, expected=expected)
     is_chain_command = words[:1] == ["chain"] and len(words) == 2
@@ -354,10 +356,10 @@ def _parse_code_question(words: Sequence[str], defaults: Mapping[str, object]) -
     >>> _parse_code_question(["x.view(2, -1)", "x=2,3,4"], {})
     ((2, 3, 4), (('view', {'target': (2, -1), 'dialect': 'torch'}),))
     """
-    from shapecalc.reading.code import interpret_code  # imported here because few cases are code
+    from shapecalc.reading.code import interpret_code  # imported here, because few cases are code
 
     options = options_by_name(RULE_OPTIONS["dialect"])
-    values, parsed = parse_words(words, OptionLookup(options.values()), CODE_COMMAND)
+    values, parsed = parse_words(words, OptionLookup(options.values()), CODE_KEYWORD)
     if not values:
         raise usage_error("a line of code is missing", "write code 'x.view(2, -1)' x=2,3,4 => 2,12", argument="line")
     pairs = [value.rpartition("=") for value in values[1:]]

@@ -42,7 +42,7 @@ class CheckedLayer(Record):
         Excess arguments are ignored.
         """
         names = [name.partition("=")[0] for name in self.parameters]
-        defaults = {name: DEFAULTS[text] for name, _, text in (item.partition("=") for item in self.parameters)}
+        defaults = {name: DEFAULT_VALUES[text] for name, _, text in (item.partition("=") for item in self.parameters)}
         return defaults | dict(zip(names, positional, strict=False)) | {**keywords}
 
     def conditions(self, shape: Shape, positional: tuple[object, ...], keywords: CheckedArguments) -> Conditions:
@@ -54,7 +54,7 @@ class CheckedLayer(Record):
         return tuple([condition for part in self.check(shape, arguments) for condition in part])
 
 
-DEFAULTS: Mapping[str, object] = {"": None, "True": True, "False": False, "1": 1, "-1": -1}
+DEFAULT_VALUES: Mapping[str, object] = {"": None, "True": True, "False": False, "1": 1, "-1": -1}
 """The values of the defaults in the parameter tables, keyed by their source text."""
 
 

@@ -293,7 +293,7 @@ def _translate_words(words: Sequence[str], dialect: object, *, with_input: bool)
     """
     if not words or words[0] in OPS or not words[0].isidentifier():
         return [*words]
-    from shapecalc.reading.framework_words import translate_framework_call  # imported here because it imports all ops
+    from shapecalc.reading.framework_words import translate_framework_call  # imported here, because it imports all ops
 
     translated = translate_framework_call(words, _requested_dialect(words, dialect), with_input=with_input)
     return [*words] if translated is None else _add_dialect(*translated)
@@ -371,7 +371,7 @@ def _expand_narrow(shape: Shape, axis: int, start: int, length: int) -> list[lis
         raise usage_error(f"narrow needs the size of dim {index}, {dim}", "write slice, or the size")
     first += dim if first < 0 else 0
     if not 0 <= first <= first + length <= dim:
-        from shapecalc.core.ops.slice import SLICE_OUT_OF_BOUNDS  # imported here because `narrow` is rare
+        from shapecalc.core.ops.slice import SLICE_OUT_OF_BOUNDS  # imported here, because `narrow` is rare
 
         message = f"dim {index} is {truncate(str(dim))}, and has no {length} positions from {start} on"
         raise rule_error(SLICE_OUT_OF_BOUNDS, message)
@@ -470,7 +470,9 @@ def expand_composites(text: str, dialect: object = None) -> str:
         elif words and words[0] in COMPOSITE_OPS:
             values = list(takewhile(is_value, words[1:]))
             option_words = _add_dialect(words[1 + len(values) :], COMPOSITE_OPS[words[0]][1])
-            expanded = expand_composite(words[0], _chain_output("|".join([shape, *stages[:index]]), dialect), values)
+            expanded = expand_composite(
+                words[0], _chain_output_shape("|".join([shape, *stages[:index]]), dialect), values
+            )
             stages[index] = (
                 f" {' | '.join([_quote_words([*expanded_stage, *option_words]) for expanded_stage in expanded])} "
             )
@@ -508,7 +510,7 @@ def expand_order(words: Sequence[str]) -> list[list[str]]:
     return [reverse, [op, target, *stage[2:]], reverse]
 
 
-def _chain_output(text: str, dialect: object) -> Shape:
+def _chain_output_shape(text: str, dialect: object) -> Shape:
     """Return the output shape of a chain of zero or more stages.
 
     Raises `ShapeError` if the chain is refused.
@@ -816,7 +818,7 @@ def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
         value = parse_stage(split_outside_brackets(piece), with_input=False).options.get(problem.argument or "")
     except ShapeError:
         value = None
-    import re  # imported here because only problems in chains need it
+    import re  # imported here, because only problems in chains need it
 
     matches = [*re.finditer(rf"(?<![^\s'\"=]){re.escape(str(value))}(?![^\s'\"])", piece)]
     if problem.span is None or len(matches) != 1:

@@ -119,7 +119,7 @@ def parse_pattern(text: str, argument: str) -> ShapePattern:
     unknowns = count()
     dims_written = [(index, token) for index, token in enumerate(dim_tokens) if index not in ellipses]
     dims = tuple(parse_dim(token, unknowns, argument, index) for index, token in dims_written)
-    _check_sizes(dims, [token for _, token in dims_written], argument)
+    _check_nonnegative(dims, [token for _, token in dims_written], argument)
     return ShapePattern(dims, ellipses[0] if ellipses else None, dtype)
 
 
@@ -131,17 +131,17 @@ def pattern_from_sequence(value: object, argument: str) -> ShapePattern:
     elements = to_element_tuple(value, argument)
     if ... not in elements and ANY_DIMS not in elements:
         dims = to_dims(elements, argument, allows_unknown=True)
-        _check_sizes(dims, (), argument)
+        _check_nonnegative(dims, (), argument)
         return ShapePattern(dims)
     ellipses = [index for index, item in enumerate(elements) if item is ... or item == ANY_DIMS]
     _check_single_ellipsis(ellipses, argument)
     others = tuple(item for position, item in enumerate(elements) if position not in ellipses)
     dims = to_dims(others, argument, allows_unknown=True)
-    _check_sizes(dims, (), argument)
+    _check_nonnegative(dims, (), argument)
     return ShapePattern(dims, ellipses[0])
 
 
-def _check_sizes(dims: Shape, tokens: Sequence[Token], argument: str) -> None:
+def _check_nonnegative(dims: Shape, tokens: Sequence[Token], argument: str) -> None:
     """Raise `ShapeError` (usage) for a negative size."""
     for index, dim in enumerate(dims):
         if isinstance(dim, int) and dim < 0:
@@ -171,7 +171,7 @@ def _check_type_prefix(text: str, argument: str) -> None:
     name = word.strip()
     if not (bracket and name.isidentifier()):
         return
-    from shapecalc.core.spellings import is_element_type  # imported here because few patterns have a type
+    from shapecalc.core.spellings import is_element_type  # imported here, because few patterns have a type
 
     if not is_element_type(name):
         start = text.index(name)
@@ -313,10 +313,10 @@ class Matcher:
         A product with one unbound name is solved for it. Returns the first axis that cannot match, or None.
         """
         pending = {axis: monomial(dim) for axis, dim in dims.items() if dim is not None}
-        while ready := [axis for axis, dim in pending.items() if len(self._free_names(dim, sizes)) < 2]:
+        while ready := [axis for axis, dim in pending.items() if len(self._unbound_names(dim, sizes)) < 2]:
             for axis in ready:
                 dim = pending.pop(axis)
-                free = self._free_names(dim, sizes)
+                free = self._unbound_names(dim, sizes)
                 value = _solve_name(dim, shape[axis], sizes, *free)
                 if value is None:
                     return axis
@@ -324,7 +324,7 @@ class Matcher:
                 bound_axes |= dict.fromkeys(free, axis)
         return _find_unsatisfiable_axis(pending, shape, sizes)
 
-    def _free_names(self, dim: Monomial, sizes: Mapping[str, Dim]) -> list[str]:
+    def _unbound_names(self, dim: Monomial, sizes: Mapping[str, Dim]) -> list[str]:
         """Return the names of a product that are neither bound nor fixed."""
         return [name for name, _ in dim.powers if name not in sizes and name not in self._fixed_names]
 

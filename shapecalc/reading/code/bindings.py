@@ -24,11 +24,11 @@ def propose_binding(name: str, shape: Shape, target: Sequence[CodeValue], bound:
     >>> propose_binding("x", (2, 3, 8), parse_dims("B,-1,C"), ())
     'B, C = x.shape[0], x.shape[2]'
     """
-    if (whole := _bind_all_dims(shape, target, bound)) is not None:
+    if (whole := _name_all_dims(shape, target, bound)) is not None:
         return f"{', '.join(whole)} = {name}.shape"
     axes = {str(dim): axis for axis, dim in enumerate(target[: len(shape)]) if _is_free_name(dim, bound)}
     sizes = {free: shape[axis] for free, axis in axes.items()}
-    if not axes or not all(isinstance(dim, int) for dim in shape) or not _has_elements(shape, target, sizes):
+    if not axes or not all(isinstance(dim, int) for dim in shape) or not _has_equal_element_count(shape, target, sizes):
         return ""
     bound_axes = [*axes.values()]
     leads = bound_axes == [*range(len(bound_axes))] and len(bound_axes) > 1
@@ -38,7 +38,7 @@ def propose_binding(name: str, shape: Shape, target: Sequence[CodeValue], bound:
     return f"{', '.join(axes)} = {values}"
 
 
-def _bind_all_dims(shape: Shape, target: Sequence[CodeValue], bound: Collection[str]) -> list[str] | None:
+def _name_all_dims(shape: Shape, target: Sequence[CodeValue], bound: Collection[str]) -> list[str] | None:
     """Return a name for each dim if the target splits the last dim, or None.
 
     For example, `view(B, T, heads, C // heads)` splits the last dim.
@@ -56,7 +56,7 @@ def _is_free_name(dim: CodeValue, bound: Collection[str]) -> bool:
     return isinstance(dim, Monomial) and str(dim).isidentifier() and str(dim) not in bound
 
 
-def _has_elements(shape: Shape, target: Sequence[CodeValue], sizes: Mapping[str, object]) -> bool:
+def _has_equal_element_count(shape: Shape, target: Sequence[CodeValue], sizes: Mapping[str, object]) -> bool:
     """Return whether a target has the element count of a shape after its names are bound."""
     numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
     dims = [substitute(dim, numbers) if isinstance(dim, Monomial) else dim for dim in target]

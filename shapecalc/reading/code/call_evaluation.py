@@ -711,7 +711,7 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(base, ShapeError):
             raise base
         if isinstance(base, Monomial) and isinstance(attribute, str) and name == "getattr":
-            return self.get_config_entry(node, attribute, rest)
+            return self.get_config_attribute(node, attribute, rest)
         library = dotted_name(node.args[0]).partition(".")[0]
         if name == "hasattr" and library in MODULE_NAMES and is_known_function(str(attribute)):
             return True
@@ -736,9 +736,9 @@ class CallEvaluator(LayerEvaluator):
         key, *default = self.evaluate_bindings(node.args)
         if not (isinstance(key, str) and key.isidentifier()):
             raise self.unknown_function_error(node)
-        return self.get_config_entry(node, key, default)
+        return self.get_config_attribute(node, key, default)
 
-    def get_config_entry(self, node: ast.Call, name: str, default: Sequence[Binding]) -> CodeValue:
+    def get_config_attribute(self, node: ast.Call, name: str, default: Sequence[Binding]) -> CodeValue:
         """Return an attribute of an unknown object, such as a configuration.
 
         The value is the size that the user provides, or the default of `getattr`.
@@ -766,14 +766,14 @@ class CallEvaluator(LayerEvaluator):
         return True if True in results else nan if None in results else False
 
     def is_subclass(self, value: CodeValue, kind: ast.expr) -> bool | None:
-        """Return whether a class derives from another class, or None if unknown."""
+        """Return whether a class derives from another class, or None if it is unknown."""
         base = self.find_value(dotted_name(kind))
         return (
             base in value.resolution_order() if isinstance(value, ClassValue) and isinstance(base, ClassValue) else None
         )
 
     def is_instance(self, value: CodeValue, kind: ast.expr) -> bool | None:
-        """Return whether a value is an instance of a type, or None if unknown."""
+        """Return whether a value is an instance of a type, or None if it is unknown."""
         name = dotted_name(kind).rpartition(".")[2]
         cls = self.find_value(dotted_name(kind))
         if isinstance(cls, ClassValue):
@@ -1036,7 +1036,7 @@ class CallEvaluator(LayerEvaluator):
             value = self.apply_preserving_function(node, name, value, operands[1:])
         if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor) and value.rank and not value.stages:
             self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
-        return self.apply_call_kinds(node, name, values, keywords, operands, value, is_method=is_method)
+        return self.set_result_kinds(node, name, values, keywords, operands, value, is_method=is_method)
 
     def add_binding_note(self, operands: Sequence[ast.expr], values: Sequence[CodeValue]) -> None:
         """Add a note that proposes how to bind the undefined names in a reshape target."""
@@ -1050,7 +1050,7 @@ class CallEvaluator(LayerEvaluator):
             names = line.partition(" = ")[0]
             self.notes[f"{names} can be any size; to bind: {line}"] = None
 
-    def apply_call_kinds(
+    def set_result_kinds(
         self,
         node: ast.Call,
         name: str,
@@ -1066,14 +1066,14 @@ class CallEvaluator(LayerEvaluator):
             name = "training_dropout"
         if name in CHECKED_FUNCTIONS:
             values = [*values, *filter(None, [self.peek_tensor(operand) for operand in operands[1:]])]
-        if isinstance(value, TracedTensor) and (extremes := self.fill_extremes(node, name, operands)):
+        if isinstance(value, TracedTensor) and (extremes := self.find_fill_extremes(node, name, operands)):
             value = replace(value, extremes=extremes)
         cast = self.keyword_kinds(node)
         if name == "where" and is_method:  # in `x.where(mask, y)`, the mask is the argument, not the tensor
             values = [*values[1:2], values[0], *values[2:]]
         return apply_kind_rule(name, values, keywords, value, self.error_factory(node), cast=cast)
 
-    def fill_extremes(self, node: ast.Call, name: str, operands: Sequence[ast.expr]) -> tuple[int, int] | None:
+    def find_fill_extremes(self, node: ast.Call, name: str, operands: Sequence[ast.expr]) -> tuple[int, int] | None:
         """Return the smallest and the largest element of the result of a function such as `full_like`.
 
         Returns None for a function that does not fill a tensor.

@@ -175,14 +175,14 @@ def declared_inputs(text: str, entry: EntryPoint) -> dict[str, Shape]:
             if match := re.fullmatch(INPUTS_COMMENT, source[number].strip()):
                 return {name: parse_dims(dims, "input") for name, dims in split_inputs(match[1])}
     inputs = {}
-    for argument in _list_parameters(entry.node):
+    for argument in _parameters(entry.node):
         declared = parse_annotation(argument.annotation)
         if declared and declared.pattern.ellipsis_index is None:
             inputs[argument.arg] = declared.pattern.dims
     return inputs
 
 
-def _list_parameters(node: ast.FunctionDef) -> list[ast.arg]:
+def _parameters(node: ast.FunctionDef) -> list[ast.arg]:
     return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
 
 
@@ -202,7 +202,7 @@ def shapes_in_annotations(tree: ast.AST, returns: DeclaredShape | None = None) -
 
 def check_inputs(entry: EntryPoint, inputs: Mapping[str, Shape], scope: NameScope) -> Iterator[ShapeCheck]:
     """Compare the annotations of parameters with the shapes of the inputs."""
-    for argument in _list_parameters(entry.node):
+    for argument in _parameters(entry.node):
         declared = parse_annotation(argument.annotation)
         if declared and argument.arg in inputs and (check := scope.compare_shapes(declared, [inputs[argument.arg]])):
             yield check

@@ -134,7 +134,7 @@ class ExpressionEvaluator(InterpreterState):
                 value = self.evaluate(operand)
                 result = apply_unary_operator(value, sign, self.error_factory(node))
                 if isinstance(result, TracedTensor):
-                    return self.apply_operator_kinds(node, sign, (value,), result)
+                    return self.set_operator_kinds(node, sign, (value,), result)
                 return result
             case ast.BinOp():
                 return self._evaluate_binary_operator(node)
@@ -188,7 +188,7 @@ class ExpressionEvaluator(InterpreterState):
         raise self.error(node, "this is not supported here")
 
     def evaluate_logic(self, node: ast.Compare | ast.BoolOp | ast.IfExp) -> CodeValue:
-        """Evaluate a comparison or logical expression, or return nan if unknown."""
+        """Evaluate a comparison or logical expression, or return nan if it is unknown."""
         if isinstance(node, ast.Compare):
             values = [self.evaluate(operand) for operand in (node.left, *node.comparators)]
             results = [
@@ -233,11 +233,11 @@ class ExpressionEvaluator(InterpreterState):
         return nan
 
     def evaluate_truth(self, node: ast.expr) -> bool | None:
-        """Return the truth value of an expression, or None if unknown."""
+        """Return the truth value of an expression, or None if it is unknown."""
         return self.truth_of(node, self.evaluate_binding(node))
 
     def truth_of(self, node: ast.expr, value: Binding) -> bool | None:
-        """Return the truth value of an evaluated expression, or None if unknown.
+        """Return the truth value of an evaluated expression, or None if it is unknown.
 
         An unknown truth value is looked up among the values that the user provides.
         """
@@ -469,7 +469,7 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(op, ast.operator) or isinstance(left, TracedTensor) or isinstance(right, TracedTensor):
             result = self.apply_operator(node, left, OPERATOR_SYMBOLS.get(type(op).__name__, "&"), right)
             if isinstance(result, TracedTensor):
-                return self.apply_operator_kinds(node, op, (left, right), result)
+                return self.set_operator_kinds(node, op, (left, right), result)
             return result
         return compare_values(left, op, right)
 
@@ -482,7 +482,7 @@ class ExpressionEvaluator(InterpreterState):
             return str(value).isidentifier() and str(value) not in self.program.names
         return value is MAYBE_NONE or (isinstance(value, TracedTensor) and value.absence is not None)
 
-    def apply_operator_kinds(
+    def set_operator_kinds(
         self,
         node: ast.expr | ast.stmt,
         op: ast.operator | ast.cmpop | ast.unaryop,
@@ -681,7 +681,7 @@ class ExpressionEvaluator(InterpreterState):
 
         The condition, or its first unknown part, is recorded as a value that the user can provide.
         """
-        part = self.unknown_part(test)
+        part = self.find_unknown_part(test)
         is_type_test = isinstance(part, ast.Call) and dotted_name(part.func) == "isinstance" and part.args
         if is_type_test and isinstance(value := self.evaluate_binding(is_type_test[0]), Monomial):
             return self.error(node, "which branch is taken is not known", unknown=value, placeholder="VALUE")
@@ -691,11 +691,13 @@ class ExpressionEvaluator(InterpreterState):
         hint = f"paste the lines of one, or give it: --where {option}"
         return self.record_unknown_value(part, self.error(node, "which branch is taken is not known", hint), False)
 
-    def unknown_part(self, test: ast.expr) -> ast.expr:
+    def find_unknown_part(self, test: ast.expr) -> ast.expr:
         """Return the first part of a condition that has an unknown truth value."""
         if isinstance(test, ast.BoolOp):
-            return next((self.unknown_part(part) for part in test.values if self.evaluate_truth(part) is None), test)
-        return self.unknown_part(test.operand) if isinstance(test, ast.UnaryOp) else test
+            return next(
+                (self.find_unknown_part(part) for part in test.values if self.evaluate_truth(part) is None), test
+            )
+        return self.find_unknown_part(test.operand) if isinstance(test, ast.UnaryOp) else test
 
     def count_iteration(self, node: ast.AST) -> None:
         """Count a statement or an iteration of a loop.

@@ -57,7 +57,7 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
 
     Raises `ShapeError` (usage) if it is unknown whether an array is a mask.
     """
-    expanded = _split_masks(_fill_ellipsis(items, tensor, error), tensor, error)
+    expanded = _split_masks(_expand_ellipsis(items, tensor, error), tensor, error)
     if tensor.conventions.broadcasts_integers:  # an integer next to arrays is treated as an array of rank 0
         expanded = [
             IndexArray(derived_tensor((), tensor)) if isinstance(item, int) and not isinstance(item, bool) else item
@@ -82,7 +82,7 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
 def _index_strides(
     sliced: TracedTensor, arrays: Sequence[TracedTensor], array_positions: Sequence[int], shape: Shape
 ) -> Shape | None:
-    """Return the strides of the result of indexing with arrays, or None if unknown.
+    """Return the strides of the result of indexing with arrays, or None if it is unknown.
 
     PyTorch returns a view if all arrays are scalars, and otherwise a new tensor. The new tensor is contiguous if the
     arrays are contiguous, and the tensor is contiguous or the strides of its other axes do not ascend.
@@ -102,7 +102,7 @@ def _index_strides(
     return contiguous_strides(shape)
 
 
-def _fill_ellipsis(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorFactory) -> list[IndexItem]:
+def _expand_ellipsis(items: Sequence[IndexItem], tensor: TracedTensor, error: ErrorFactory) -> list[IndexItem]:
     """Replace `...` and omitted axes in an index with full slices."""
     count = sum(_count_consumed_axes(item, tensor, error) for item in items)
     gaps = [position for position, item in enumerate(items) if item is Ellipsis]

@@ -60,13 +60,13 @@ def apply_kind_rule(
     first = next((tensor for operand in operands for tensor in tensors_in(operand)), None)
     is_in_place = name.endswith("_")
     base_name = name.removesuffix("_") if name not in KIND_RULES else name
-    rule = KIND_RULES.get(_rule_name(base_name, operands, keywords))
+    rule = KIND_RULES.get(_kind_rule_name(base_name, operands, keywords))
     if first is None or rule is None:
         return _set_einsum_kinds(operands, value) if name == EINSUM.name else value
     kinds = _operand_kinds(name, rule, operands)
     if cast:
         kinds[0] = cast
-    result, own = rule.result(kinds), first.kinds
+    result, operand_kinds = rule.result(kinds), first.kinds
     if (
         base_name in ("clamp", "clip")
         and len({isinstance(bound, TracedTensor) for bound in operands[1:] if _is_definite_bound(bound)}) > 1
@@ -79,12 +79,14 @@ def apply_kind_rule(
             raise CheckRefused(error(f"{name}: the mask is bool, and this one is {format_kinds(mask)}"), ELEMENT_KIND)
         if not result or (base_name == "addcdiv" and not rule.result(kinds[1:])):
             raise kind_refusal(name, rule, kinds, error)
-        if is_in_place and ANY_KIND.index(result[0]) > ANY_KIND.index(own[-1]):
-            message = f"{name}: elements that are {format_kinds(own)} do not become {format_kinds(result)} in place"
+        if is_in_place and ANY_KIND.index(result[0]) > ANY_KIND.index(operand_kinds[-1]):
+            message = (
+                f"{name}: elements that are {format_kinds(operand_kinds)} do not become {format_kinds(result)} in place"
+            )
             raise CheckRefused(error(message), ELEMENT_KIND)
     if base_name in ("add", "sub", "mul") and isinstance(value, TracedTensor):
         value = replace(value, extremes=_result_extremes(base_name, operands))
-    return set_kinds(name, value, own if is_in_place else result or ANY_KIND, own)
+    return set_kinds(name, value, operand_kinds if is_in_place else result or ANY_KIND, operand_kinds)
 
 
 def _check_alpha(name: str, keywords: Mapping[str, CodeValue], result: str, error: ErrorFactory) -> None:
@@ -132,7 +134,7 @@ def _result_extremes(name: str, operands: Sequence[CodeValue]) -> tuple[int, int
     return min(results), max(results)
 
 
-def _rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, CodeValue]) -> str:
+def _kind_rule_name(name: str, operands: Sequence[CodeValue], keywords: Mapping[str, CodeValue]) -> str:
     """Return the name of the kind rule for a call."""
     if name in ("div", "divide") and keywords.get("rounding_mode"):
         return "floor_divide"
@@ -209,18 +211,21 @@ def kind_refusal(name: str, rule: KindRule, kinds: Sequence[str], error: ErrorFa
     return CheckRefused(error(f"{name}: it takes {wanted}, and these are {found}", hint), ELEMENT_KIND)
 
 
-def set_kinds(name: str, value: CodeValue, kinds: str, own: str) -> CodeValue:
+def set_kinds(name: str, value: CodeValue, kinds: str, operand_kinds: str) -> CodeValue:
     """Set the kinds of a tensor or of each tensor in a tuple.
 
-    `own` contains the kinds of the operand.
+    `operand_kinds` contains the kinds of the operand.
     """
     if isinstance(value, TracedTensor):
         return value if value.kinds == kinds else replace(value, kinds=kinds)
     if not isinstance(value, tuple):
         return value
-    second_kinds = "i" if name in INDEX_PAIRS else own if name in ("std_mean", "var_mean") else kinds
+    second_kinds = "i" if name in INDEX_PAIRS else operand_kinds if name in ("std_mean", "var_mean") else kinds
     return tuple(
-        [set_kinds(name, item, second_kinds if index == 1 else kinds, own) for index, item in enumerate(value)]
+        [
+            set_kinds(name, item, second_kinds if index == 1 else kinds, operand_kinds)
+            for index, item in enumerate(value)
+        ]
     )
 
 

@@ -171,7 +171,7 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
     names = [name.partition("/")[0] for name in layer.parameters.values()]
     bound = zip(layer.parameters, call.bind_arguments(*layer.parameters.values()), strict=True)
     arguments = {name: value if name in TENSOR_ARGUMENTS else unwrap_sizes(value) for name, value in bound}
-    if (result := _apply_to_named_sizes(tensor, layer.op, arguments, call)) is not None:
+    if (result := _apply_to_symbolic_sizes(tensor, layer.op, arguments, call)) is not None:
         return result
     if layer.op is PAD:
         arguments["padding"] = _expand_pad_widths(arguments["padding"], tensor)
@@ -199,16 +199,16 @@ def _name_unknown_sizes(value: CodeValue, call: Call) -> CodeValue:
     return call.program.element_size(value) if is_unknown and call.program is not None else value
 
 
-def _apply_to_named_sizes(
+def _apply_to_symbolic_sizes(
     tensor: TracedTensor, op: Op, arguments: Mapping[str, CodeValue], call: Call
 ) -> TracedTensor | None:
     """Apply a pad or an interpolation whose sizes are names, or return None if they are numbers."""
     if op is UPSAMPLE:
-        return _resize_to_names(tensor, arguments["size"], call)
-    return _pad_by_named_sizes(tensor, arguments["padding"], call) if op is PAD else None
+        return _resize_to_symbolic_sizes(tensor, arguments["size"], call)
+    return _pad_by_symbolic_sizes(tensor, arguments["padding"], call) if op is PAD else None
 
 
-def _resize_to_names(tensor: TracedTensor, value: CodeValue, call: Call) -> TracedTensor | None:
+def _resize_to_symbolic_sizes(tensor: TracedTensor, value: CodeValue, call: Call) -> TracedTensor | None:
     """Return the result of an interpolation to named sizes, or None if all sizes are numbers."""
     count = tensor.rank - 2
     sizes = _name_unknown_sizes(value if isinstance(value, tuple) else (value,) * count, call)
@@ -250,7 +250,7 @@ def _check_mode_rank(tensor: TracedTensor, arguments: Mapping[str, CodeValue], c
         raise call.refusal(f"{mode} takes {dims} dims, and {shape_text(tensor.shape)} has {tensor.rank}")
 
 
-def _pad_by_named_sizes(tensor: TracedTensor, padding: CodeValue, call: Call) -> TracedTensor | None:
+def _pad_by_symbolic_sizes(tensor: TracedTensor, padding: CodeValue, call: Call) -> TracedTensor | None:
     """Pad the ends of axes by symbolic sizes, as `F.pad(x, (0, -W % 32))` does.
 
     The padding is represented by a concatenation. Returns None if all sizes are numbers. Raises `ShapeError` (usage)

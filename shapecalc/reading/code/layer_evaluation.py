@@ -44,7 +44,7 @@ from shapecalc.reading.preserving import (
 
 MEMORY_FORMAT_RANKS = {"channels_last": 4, "channels_last_3d": 5}
 """The tensor rank that each memory format requires."""
-DEVICE = r"(?i)device|cuda|cpu|mps|^-?\d+$"
+DEVICE_NAME = r"(?i)device|cuda|cpu|mps|^-?\d+$"
 """A regular expression for the arguments of `to` that name a device."""
 
 
@@ -217,7 +217,7 @@ class LayerEvaluator(ExpressionEvaluator):
             for node in nodes
             if not (isinstance(node, ast.Constant) and node.value in (True, False, None))
         ]
-        return [text.rpartition(".")[2].strip("'\"") for text in texts if not re.search(DEVICE, text)]
+        return [text.rpartition(".")[2].strip("'\"") for text in texts if not re.search(DEVICE_NAME, text)]
 
     def cast_kinds(self, nodes: Iterable[ast.expr], tensor: TracedTensor) -> str:
         """Return the possible element kinds after a cast with the arguments `nodes`."""
@@ -225,7 +225,7 @@ class LayerEvaluator(ExpressionEvaluator):
             self.type_kinds(node)
             for node in nodes
             if not (isinstance(node, ast.Constant) and node.value in (True, False, None))
-            and not re.search(DEVICE, self.source_text(node))
+            and not re.search(DEVICE_NAME, self.source_text(node))
         ]
         return kinds[0] if kinds else tensor.kinds
 

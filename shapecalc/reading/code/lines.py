@@ -28,7 +28,7 @@ from shapecalc.reading.code.values import (
 
 RESULT = ""
 """The name that represents a value without a name: a returned value or the value of an expression statement."""
-UNKNOWN = "?"
+UNKNOWN_SHAPE = "?"
 """The text for the shape of an unknown value."""
 
 
@@ -71,7 +71,7 @@ class CodeLine(Record):
         """
         names_by_shape: dict[str, list[str]] = {}
         for name, shape in self.shapes.items():
-            names_by_shape.setdefault(UNKNOWN if shape is None else shape_text(shape), []).append(name)
+            names_by_shape.setdefault(UNKNOWN_SHAPE if shape is None else shape_text(shape), []).append(name)
         shapes = [f"{', '.join(names)} {shape}".strip() for shape, names in names_by_shape.items()]
         return "  ".join([*shapes, *[f"{name}={size}" for name, size in self.sizes.items()]])
 
@@ -128,8 +128,8 @@ def result_names(records: Sequence[StatementRecord], count: int) -> list[str | N
     if RESULT not in last.names:
         bound = [*last.names]
         return [*bound] if len(bound) == count else names
-    written = _returned_names(last.text)
-    return [*written] if len(written) == count else names
+    item_names = _returned_names(last.text)
+    return [*item_names] if len(item_names) == count else names
 
 
 def _returned_names(text: str) -> list[str | None]:
@@ -175,8 +175,8 @@ def shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], 
         elif is_dim(value):
             sizes[name or "result"] = value
         else:
-            written = _returned_names(record.text) if name == RESULT else []
-            labelled = [*_iter_labelled_tensors(name, value, written)]
+            item_names = _returned_names(record.text) if name == RESULT else []
+            labelled = [*_iter_labelled_tensors(name, value, item_names)]
             if any(isinstance(part, TracedTensor) for _, part in labelled):
                 are_items = len(labelled) > 1 and all(re.fullmatch(r".*\[\d+\]", label) for label, _ in labelled)
                 dims = {part.shape if isinstance(part, TracedTensor) else None for _, part in labelled}
@@ -187,11 +187,11 @@ def shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], 
 
 
 def _iter_labelled_tensors(
-    name: str, value: Binding, written: Sequence[str | None] = ()
+    name: str, value: Binding, item_names: Sequence[str | None] = ()
 ) -> Iterator[tuple[str, TracedTensor | ShapeError]]:
     """Yield the tensors in a value with labels such as `q[0]`.
 
-    The value is a tensor, a list or tuple of tensors, or a split tensor. `written` contains the names that the code
+    The value is a tensor, a list or tuple of tensors, or a split tensor. `item_names` contains the names that the code
     gives to the items. The errors of unknown items are also yielded.
     """
     if isinstance(value, TensorChunks):
@@ -211,7 +211,7 @@ def _iter_labelled_tensors(
         elif value is MAYBE_NONE:
             yield name, usage_error("this may be None")
         return
-    names = written if len(written) == len(items) else [None] * len(items)
+    names = item_names if len(item_names) == len(items) else [None] * len(items)
     for (key, item), text in zip(items.items(), names, strict=True):
         yield from _iter_labelled_tensors(text or f"{name}[{key!r}]", item)
 

@@ -19,22 +19,24 @@ from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tenso
 
 def apply_stack_function(name: str, tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
     """Apply `hstack`, `vstack`, `dstack` or `column_stack`."""
-    least = {"vstack": 2, "row_stack": 2, "dstack": 3}.get(name, 1)
-    raised = [_pad_rank(tensor, 2 if name == "column_stack" and tensor.rank < 2 else least, name) for tensor in tensors]
+    min_rank = {"vstack": 2, "row_stack": 2, "dstack": 3}.get(name, 1)
+    raised = [
+        _pad_rank(tensor, 2 if name == "column_stack" and tensor.rank < 2 else min_rank, name) for tensor in tensors
+    ]
     rank = max([part.rank for part in raised], default=1)
     axis = {"vstack": 0, "row_stack": 0, "dstack": 2, "column_stack": 1}.get(name, 0 if rank == 1 else 1)
     return apply_multi_operand(CONCAT, raised, call.error, axis=axis)
 
 
-def _pad_rank(tensor: TracedTensor, least: int, name: str) -> TracedTensor:
-    """Insert dims of size 1 until a tensor has at least `least` dims."""
-    if tensor.rank >= least:
+def _pad_rank(tensor: TracedTensor, min_rank: int, name: str) -> TracedTensor:
+    """Insert dims of size 1 until a tensor has at least `min_rank` dims."""
+    if tensor.rank >= min_rank:
         return tensor
     if name == "column_stack":
         return tensor.reshape(product(tensor.shape), 1)
     shape = tensor.shape or (1,)
-    shape = (1, *shape) if least > 1 and len(shape) == 1 else shape
-    return tensor.reshape(*shape, *(1,) * (least - len(shape)))
+    shape = (1, *shape) if min_rank > 1 and len(shape) == 1 else shape
+    return tensor.reshape(*shape, *(1,) * (min_rank - len(shape)))
 
 
 def _parse_pack_pattern(pattern: CodeValue, call: Call) -> tuple[int, int]:

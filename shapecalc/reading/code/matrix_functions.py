@@ -89,8 +89,8 @@ def _trace(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
     return derived_tensor((), tensor)
 
 
-def _singular_values(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return U, the singular values and V.
+def _singular_value_decomposition(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Return U, the singular values and V, or only the singular values.
 
     The function in `torch` returns reduced matrices. The function in `torch.linalg` returns full matrices, with V
     transposed. With compute_uv=False, the function in `torch` returns full matrices of zeros.
@@ -124,7 +124,7 @@ def _eigenvalues(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeVal
     return values if "vals" in call.name else (values, derived_tensor(tensor.shape, tensor))
 
 
-def _factors(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+def _factorization(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
     """Return the factors and the pivots of a factorization.
 
     Some functions also return an error code for each matrix.
@@ -372,13 +372,13 @@ MATRIX_FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ResultFunction]] = {
     **dict.fromkeys(("matrix_power", "linalg.matrix_power"), (("n",), _power)),
     **dict.fromkeys(("pinverse", "linalg.pinv"), (("rcond/rtol",), _pseudo_inverse)),
     "trace": ((), _trace),
-    "svd": (("some", "compute_uv"), _singular_values),
-    "linalg.svd": (("full_matrices", "driver"), _singular_values),
-    "linalg.svdvals": (("driver",), _singular_values),
+    "svd": (("some", "compute_uv"), _singular_value_decomposition),
+    "linalg.svd": (("full_matrices", "driver"), _singular_value_decomposition),
+    "linalg.svdvals": (("driver",), _singular_value_decomposition),
     "linalg.qr": (("mode",), _qr),
     **dict.fromkeys(("linalg.eigh", "linalg.eigvalsh"), (("UPLO",), _eigenvalues)),
     **dict.fromkeys(("linalg.eig", "linalg.eigvals"), ((), _eigenvalues)),
-    **dict.fromkeys(("linalg.lu_factor", "linalg.lu_factor_ex"), (("pivot", "check_errors"), _factors)),
+    **dict.fromkeys(("linalg.lu_factor", "linalg.lu_factor_ex"), (("pivot", "check_errors"), _factorization)),
     **dict.fromkeys(("linalg.solve", "linalg.solve_ex"), (("B", "left", "check_errors"), _solve)),
     "linalg.lu_solve": (("pivots", "B", "left", "adjoint"), _solve_triangular),
     "linalg.solve_triangular": (("B", "upper", "left", "unitriangular"), _solve_triangular),
@@ -393,7 +393,7 @@ MATRIX_FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ResultFunction]] = {
     "addbmm": (("one/batch1", "other/batch2", "beta", "alpha"), _add_small_product),
     "linalg.cond": (("p",), _condition_number),
     "linalg.matrix_rank": (("tol", "hermitian", "atol", "rtol"), _rank),
-    "lu": (("pivot", "get_infos"), _factors),
+    "lu": (("pivot", "get_infos"), _factorization),
     "linalg.lu": (("pivot",), _lu),
     "linalg.vecdot": (("other/y", "dim=-1"), _vector_product),
     **dict.fromkeys(("svd_lowrank", "pca_lowrank"), (("q", "niter/center", "M/niter"), _low_rank)),

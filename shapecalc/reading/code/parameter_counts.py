@@ -129,7 +129,7 @@ LAYERS_WITHOUT_PARAMETERS = frozenset(_WITHOUT_PARAMETERS.split())
 
 
 def count_parameters(layer: str, positional: tuple[object, ...], keywords: Mapping[str, object]) -> int | None:
-    """Return the number of parameters of a PyTorch layer, or None if unknown.
+    """Return the number of parameters of a PyTorch layer, or None if it is unknown.
 
     >>> count_parameters("Conv2d", (3, 64, 7), {"stride": 2, "bias": False}), count_parameters("ReLU", (), {})
     (9408, 0)

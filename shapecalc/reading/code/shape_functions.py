@@ -220,9 +220,9 @@ def _topk(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
     return result, result
 
 
-def _require_count(count: Dim, least: int, size: Dim, call: Call) -> None:
-    """Raise `CheckRefused` if a count is less than `least` or greater than `size`."""
-    if isinstance(count, int) and (count < least or (isinstance(size, int) and count > size)):
+def _require_count(count: Dim, minimum: int, size: Dim, call: Call) -> None:
+    """Raise `CheckRefused` if a count is less than `minimum` or greater than `size`."""
+    if isinstance(count, int) and (count < minimum or (isinstance(size, int) and count > size)):
         raise call.refusal(f"there are no {count} of {size}")
 
 
@@ -263,7 +263,7 @@ def _reduction_values_and_indices(tensor: TracedTensor, arguments: BoundArgument
     return result if is_scalar else (result, result)
 
 
-def _extremes(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+def _min_and_max(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `aminmax`, which takes only keyword arguments."""
     if call.positional:
         raise call.error("the arguments of aminmax are given by name", "write dim=")
@@ -630,7 +630,7 @@ def _as_strided(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> 
     return replace(result, strides=steps if all(map(is_dim, steps)) else None)
 
 
-ONE_AXIS = ("fft", "ifft", "rfft", "irfft")
+ONE_AXIS_TRANSFORMS = ("fft", "ifft", "rfft", "irfft")
 """The Fourier transforms along one axis."""
 _DIM, _LAST, _KEEP = "dim/axis", "dim/axis=-1", "keepdim/keepdims"
 _MEANS = ("size_average", "reduce")
@@ -663,7 +663,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "kthvalue": ShapeFunction(("k", _LAST, _KEEP), _reduction_values_and_indices),
     "mode": ShapeFunction((_LAST, _KEEP), _reduction_values_and_indices),
     **dict.fromkeys(("median", "nanmedian"), ShapeFunction((_DIM, _KEEP), _reduction_values_and_indices)),
-    "aminmax": ShapeFunction((_DIM, _KEEP), _extremes),
+    "aminmax": ShapeFunction((_DIM, _KEEP), _min_and_max),
     **dict.fromkeys(
         ("std_mean", "var_mean"), ShapeFunction((_DIM, "unbiased", _KEEP, "correction"), _reduction_values_and_indices)
     ),

@@ -69,7 +69,7 @@ def _require_size(value: CodeValue, call: Call) -> CodeValue:
     raise call.error(not_square if isinstance(value, float) else f"{call.name} works on sizes only")
 
 
-def _list_elements(value: CodeValue, call: Call) -> CodeValue:
+def _convert_to_list(value: CodeValue, call: Call) -> CodeValue:
     """Return the elements of a tensor as nested lists of unknown numbers, or a shape unchanged."""
     if not isinstance(value, TracedTensor):
         return value
@@ -95,7 +95,7 @@ def _nested_list(shape: Shape, item: float) -> CodeValue:
 SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
     **dict.fromkeys(("size", "shape", "get_shape"), _evaluate_shape),
     "stride": _evaluate_strides,
-    "tolist": _list_elements,
+    "tolist": _convert_to_list,
     **dict.fromkeys(("as_list", "int", "tuple", "list", "Size", "TensorShape", "floor"), _require_size),
     "len": lambda value, call: (
         get_item(value.shape, 0, call.error) if isinstance(value, TracedTensor) else len(require_dims(value, call))

@@ -72,7 +72,7 @@ def split_inputs(text: str) -> list[tuple[str, str]]:
     tensors, is_split = list[tuple[str, str]](), set[int]()
     for piece in split_outside_brackets(text):
         name, dims = split_named_shape(piece)
-        is_inside = tensors != [] and _is_partial(tensors[-1][1])
+        is_inside = tensors != [] and _is_incomplete(tensors[-1][1])
         if (name and not is_inside) or not tensors:
             tensors.append((name, dims))
         else:
@@ -84,7 +84,7 @@ def split_inputs(text: str) -> list[tuple[str, str]]:
     return tensors
 
 
-def _is_partial(dims: str) -> bool:
+def _is_incomplete(dims: str) -> bool:
     """Return whether a printed tensor, such as `<tf.Tensor: ...>`, is incomplete."""
     is_open = dims.lstrip()[:1] == "<" and dims.count("<") > dims.count(">")
     return is_open or ("=" in dims and dims.endswith(","))

@@ -373,7 +373,7 @@ class TensorChunks(Record):
     tensor: TracedTensor
     axis: int
     count: int | None
-    """The number of parts, or None if unknown."""
+    """The number of parts, or None if it is unknown."""
     split_options: Mapping[str, object] | None = None
     """The options of the `split` op, or None for an unbind, which removes the axis."""
 

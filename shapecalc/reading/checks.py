@@ -233,7 +233,7 @@ def _check_response_norm(shape: Shape, _: CheckedArguments) -> Iterator[Conditio
 
 
 def _check_dropout_of_vectors(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Check the rank of the input and the rate of `dropout1d`."""
+    """Check the rank of the input and the probability of `dropout1d`."""
     _require_rank(shape, 2, 3)
     yield from _check_probability(shape, arguments)
 
@@ -251,7 +251,7 @@ def _check_prelu_function(shape: Shape, arguments: CheckedArguments) -> Iterator
 
 
 def _check_channel_shuffle(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Check that the channels are a multiple of the groups."""
+    """Check that the number of channels is a multiple of the number of groups."""
     _require_min_rank(shape, 3)
     groups, channels = arguments["groups"], shape[1]
     if not isinstance(groups, int):
@@ -268,7 +268,7 @@ def _check_renorm(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditi
 
 
 def _check_instance_norm_function(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Check the number of values of each mean, and the size of the statistics, the weight and the bias."""
+    """Check the number of values per mean, and the sizes of the running statistics, the weight and the bias."""
     _require_min_rank(shape, 2)
     for name in ("running_mean", "running_var", "weight", "bias"):
         yield _require_channels(shape, name, arguments)

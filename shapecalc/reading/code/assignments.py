@@ -62,7 +62,7 @@ class AssignmentEvaluator(FunctionEvaluator):
             self.add_child(owner, attribute, value)
         elif isinstance(owner, LayerInstance) and (changed := change_argument(owner, attribute, value)):
             self.assign_name(base, changed)
-        elif isinstance(owner, LayerInstance) and is_changed_by(owner, attribute, value):
+        elif isinstance(owner, LayerInstance) and can_change_shapes(owner, attribute, value):
             unknown = usage_error(
                 f"{truncate(name)} is assigned, and the layer is not known", PASTE_HINT, argument="line"
             )
@@ -245,10 +245,10 @@ class AssignmentEvaluator(FunctionEvaluator):
         self.journal.write(base.state, "items", tuple(items))
 
 
-def is_changed_by(layer: LayerInstance, name: str, value: Binding) -> bool:
+def can_change_shapes(layer: LayerInstance, name: str, value: Binding) -> bool:
     """Return whether the assignment of an attribute may change the shapes that a layer returns.
 
-    The attributes of a layer with known parameters that are none of them are marks of a user.
+    If the parameters of the layer are known, all its other attributes are annotations of the user.
     """
     if name in ("weight", *LAYER_PARAMETERS.get(layer.name, ())):
         return True

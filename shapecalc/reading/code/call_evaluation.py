@@ -109,7 +109,7 @@ OPERATOR_FUNCTIONS: Mapping[str, type[ast.operator]] = {
     "operator.mod": ast.Mod,
     "operator.matmul": ast.MatMult,
 }
-"""The operators that functions of the `operator` module apply, by full name."""
+"""The operator that each function of the `operator` module applies, keyed by full name."""
 FALSE_FUNCTIONS = {
     *("is_scripting", "is_tracing", "is_exporting", "is_compiling", "is_in_onnx_export", "is_grad_enabled"),
     *("is_torchdynamo_compiling", "is_tracing_or_exporting", "is_exportable", "is_autocast_enabled"),
@@ -208,7 +208,7 @@ class CallEvaluator(LayerEvaluator):
     """An evaluator of function, method and layer calls."""
 
     def make_output(self, node: ast.Call, name: str) -> ObjectValue:
-        """Return an object of a dataclass of results, whose fields are the keyword arguments of a call."""
+        """Return an object of a dataclass of results, whose fields are the keyword arguments of the call."""
         fields = self.evaluate_keywords(node)
         decorator, annotation = ast.Name("dataclass", ast.Load()), ast.Name("object", ast.Load())
         body: list[ast.stmt] = [ast.AnnAssign(ast.Name(word, ast.Store()), annotation, None, 1) for word in fields]
@@ -656,7 +656,7 @@ class CallEvaluator(LayerEvaluator):
         return CodeList(results)
 
     def call_filter(self, node: ast.Call) -> CodeValue:
-        """Return the items of a list for which a function is true, as `filter` does."""
+        """Return the items of a list for which a function is true, like `filter`."""
         items = [*self.evaluate_iterable(node.args[1])]
         results = self.call_map(ast.copy_location(ast.Call(node.func, node.args[:2], []), node))
         truths = [truth_value(result) for result in results.items] if isinstance(results, CodeList) else []
@@ -665,7 +665,7 @@ class CallEvaluator(LayerEvaluator):
         return CodeList([item for item, is_kept in zip(items, truths, strict=True) if is_kept])
 
     def call_reduce(self, node: ast.Call) -> CodeValue:
-        """Apply a function of two arguments to the items of a list from the left, as `functools.reduce` does."""
+        """Combine the items of a list from the left with a function of two arguments, like `functools.reduce`."""
         items = [*self.evaluate_iterable(node.args[1])]
         items = [*self.evaluate_bindings(node.args[2:]), *items]
         outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
@@ -933,7 +933,7 @@ class CallEvaluator(LayerEvaluator):
         return mark_not_none(result)
 
     def is_tensor(self, name: str) -> bool:
-        """Return whether a dotted name is a variable with a tensor."""
+        """Return whether a dotted name is a variable whose value is a tensor."""
         return bool(name) and isinstance(self.find_value(name), TracedTensor)
 
     def make_layer(

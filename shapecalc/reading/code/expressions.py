@@ -416,7 +416,7 @@ class ExpressionEvaluator(InterpreterState):
         # a member of an enumeration is represented by its value
         if isinstance(base, float) or (node.attr == "value" and isinstance(base, str | int)):
             return base
-        if base is None and node.attr in self.sizes:  # the user describes an object whose default is None
+        if base is None and node.attr in self.sizes:  # the user provides values for an object whose default is None
             return self.lookup_size(node, node.attr)
         if base is None and dotted_name(node.value):
             raise self.absent_value_error(node.value)

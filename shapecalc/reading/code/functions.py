@@ -59,7 +59,7 @@ MODULE_CLASSES = {
 
 
 SETTER_METHODS = {"set_processor": "processor"}
-"""The methods of library base classes that set an attribute, with its name."""
+"""The attribute that each setter method of a library base class sets."""
 
 
 class FunctionEvaluator(CallEvaluator):
@@ -281,7 +281,7 @@ class FunctionEvaluator(CallEvaluator):
         self.journal.write(instance.attributes, LAYER_KEY, make_sequential(values) if base == "Sequential" else layer)
 
     def add_children(self, instance: ObjectValue, values: Sequence[CodeValue], error: ErrorFactory) -> None:
-        """Set the modules in a list or a dict as children of a module."""
+        """Add the modules in a list or a dict to the children of a module container."""
         items = values[0] if values else CodeList(())
         if isinstance(items, CodeDict):
             children = items.values()

@@ -192,7 +192,7 @@ def apply_window_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
 
 
 def _name_unknown_sizes(value: CodeValue, call: Call) -> CodeValue:
-    """Return sizes with names instead of the numbers that depend on the elements of a tensor."""
+    """Replace numbers that depend on the elements of a tensor with new symbolic sizes."""
     if isinstance(value, tuple):
         return tuple([_name_unknown_sizes(size, call) for size in value])
     is_unknown = value is UNKNOWN_INTEGER or value is UNKNOWN_ELEMENT
@@ -202,14 +202,14 @@ def _name_unknown_sizes(value: CodeValue, call: Call) -> CodeValue:
 def _apply_to_symbolic_sizes(
     tensor: TracedTensor, op: Op, arguments: Mapping[str, CodeValue], call: Call
 ) -> TracedTensor | None:
-    """Apply a pad or an interpolation whose sizes are names, or return None if they are numbers."""
+    """Apply a pad or an interpolation with symbolic sizes, or return None if all sizes are numbers."""
     if op is UPSAMPLE:
         return _resize_to_symbolic_sizes(tensor, arguments["size"], call)
     return _pad_by_symbolic_sizes(tensor, arguments["padding"], call) if op is PAD else None
 
 
 def _resize_to_symbolic_sizes(tensor: TracedTensor, value: CodeValue, call: Call) -> TracedTensor | None:
-    """Return the result of an interpolation to named sizes, or None if all sizes are numbers."""
+    """Apply an interpolation to symbolic sizes, or return None if all sizes are numbers."""
     count = tensor.rank - 2
     sizes = _name_unknown_sizes(value if isinstance(value, tuple) else (value,) * count, call)
     if not isinstance(sizes, tuple) or not any(isinstance(size, Monomial) for size in sizes):

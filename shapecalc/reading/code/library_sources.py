@@ -1,7 +1,7 @@
-"""Definitions of helpers of libraries, for code whose imports are not beside it.
+"""Define helpers of libraries for code that imports them, if the files of the library are not available.
 
-Each definition has the parameters of the library's function or class, and computes the same shapes; it leaves out what
-changes elements only. Sources: the documentation of timm 1.0, torchvision 0.29, transformers 5 and diffusers 0.42.
+Each definition has the parameters of the library's function or class, and computes the same shapes. It omits operations
+that change only elements. Sources: the documentation of timm 1.0, torchvision 0.29, transformers 5 and diffusers 0.42.
 """
 
 from __future__ import annotations
@@ -855,9 +855,9 @@ LIBRARY_SOURCES: Mapping[str, str] = {
     "diffusers": _DIFFUSERS,
     "torch.utils.checkpoint": _TORCH,
 }
-"""The source of the definitions of each library, by the module that contains the names."""
+"""The source of the definitions of each library, keyed by the module that exports them."""
 LIBRARY_MODULES = {"box_ops", "boxes", "det_utils", "_utils", "misc", "ops"}
-"""The names of modules of these libraries that code imports as a whole."""
+"""The modules of these libraries that code imports under their own names."""
 LIBRARY_MARKS: Mapping[str, str] = {
     "use_fused_attn": "timm",
     "maybe_add_mask": "timm",
@@ -875,4 +875,4 @@ LIBRARY_MARKS: Mapping[str, str] = {
     "ROPE_INIT_FUNCTIONS": "transformers",
     "PreTrainedModel": "transformers",
 }
-"""The names that a file of a library imports from its own package, with the library."""
+"""Names that identify the library to which a file belongs, because it imports them from its own package."""

@@ -130,7 +130,7 @@ def apply_meshgrid(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
 
 
 def _block_diagonal(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
-    """Apply `block_diag`: place matrices along the diagonal of a matrix."""
+    """Apply `block_diag`, which places matrices along the diagonal of a matrix."""
     if any(tensor.rank > 2 for tensor in tensors):
         raise call.refusal("it takes tensors of at most 2 dims")
     shapes = [(1,) * (2 - tensor.rank) + tensor.shape for tensor in tensors]
@@ -139,7 +139,7 @@ def _block_diagonal(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
 
 
 def _cartesian_product(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
-    """Apply `cartesian_prod`: return a row for each combination of the elements of vectors."""
+    """Apply `cartesian_prod`, which returns a row for each combination of the elements of vectors."""
     if any(tensor.rank != 1 for tensor in tensors):
         raise call.refusal("it takes vectors")
     count = product([tensor.shape[0] for tensor in tensors])
@@ -147,7 +147,10 @@ def _cartesian_product(tensors: Sequence[TracedTensor], call: Call) -> CodeValue
 
 
 def _multiply_matrices(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
-    """Apply `chain_matmul`, or multi_dot, whose first and last tensor may be vectors."""
+    """Apply `chain_matmul` or multi_dot.
+
+    In multi_dot, the first and the last tensor may be vectors.
+    """
     ranks, is_chain = [tensor.rank for tensor in tensors], call.name == "chain_matmul"
     ends = {2} if is_chain else {1, 2}
     if len(tensors) < 2 - is_chain or {*ranks[1:-1]} - {2} or {ranks[0], ranks[-1]} - ends:
@@ -167,7 +170,7 @@ TENSOR_LIST_FUNCTIONS: Mapping[str, Callable[[Sequence[TracedTensor], Call], Cod
     "linalg.multi_dot": _multiply_matrices,
     "chain_matmul": _multiply_matrices,
 }
-"""Functions of a list of tensors that return a new tensor, by name."""
+"""Functions that combine a list of tensors into a new tensor, keyed by name."""
 
 
 def triangle_indices_shape(call: Call) -> Shape:

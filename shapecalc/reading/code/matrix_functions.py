@@ -217,7 +217,7 @@ def _require_norm_axes(count: int, arguments: BoundArguments, call: Call) -> Non
 
 
 def _inner(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `inner`: sum over the last dims."""
+    """Apply `inner`, which sums over the last dims of both tensors."""
     other = require_tensor(arguments["other"], call)
     if not tensor.rank or not other.rank:
         return derived_tensor(tensor.shape or other.shape, tensor, other)
@@ -229,7 +229,7 @@ def _inner(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeV
 
 
 def _require_product(shapes: Sequence[Shape], ranks: Sequence[int], call: Call) -> None:
-    """Raise `CheckRefused` unless two shapes have these ranks and a product."""
+    """Raise `CheckRefused` unless two shapes have the ranks `ranks` and equal inner dims."""
     one, other = shapes
     if [*map(len, shapes)] != [*ranks] or are_unequal(one[-1], other[-2 if len(other) > 1 else -1]):
         raise call.refusal(f"{shape_text(one)} and {shape_text(other)} have no product")
@@ -244,7 +244,7 @@ def _product_with_vector(tensor: TracedTensor, arguments: BoundArguments, call: 
 
 
 def _add_small_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `addmv`, `addr` or `addbmm`: expand a tensor to a product, and add the product."""
+    """Apply `addmv`, `addr` or `addbmm`, which add a tensor to a product."""
     one, other = [require_tensor(arguments[name], call) for name in ("one", "other")]
     if call.name == "addr":
         if (one.rank, other.rank) != (1, 1):
@@ -262,7 +262,10 @@ def _add_small_product(tensor: TracedTensor, arguments: BoundArguments, call: Ca
 
 
 def _condition_number(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply cond; only the norms 2 and -2 accept matrices that are not square."""
+    """Return the condition number of a matrix.
+
+    Only the norms 2 and -2 accept matrices that are not square.
+    """
     order = arguments["p"]
     _require_matrix(tensor, call, is_square=order is not None and order not in (2, -2))
     if tensor.shape[-2:].count(0) and order not in (None, 2, -2):
@@ -276,7 +279,7 @@ def _rank(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
 
 
 def _lu(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
-    """Return the permutation, the lower and the upper factor."""
+    """Return the permutation matrix, the lower factor and the upper factor."""
     rows, columns = _require_matrix(tensor, call)
     least, batch = _smaller_size(rows, columns, call), tensor.shape[:-2]
     dims = ((rows, rows), (rows, least), (least, columns))
@@ -284,11 +287,11 @@ def _lu(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
 
 
 def _vector_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply vecdot: sum the products along an axis of two tensors."""
+    """Apply vecdot, which sums the products of two tensors along an axis."""
     other = require_tensor(arguments["other"], call)
     require_equal_kinds(tensor, other, call)
     require_kinds(tensor, "fc", call, "its input")
-    if (tensor.rank, other.rank) == (1, 1):  # PyTorch ignores the axis of vectors
+    if (tensor.rank, other.rank) == (1, 1):  # PyTorch ignores the axis argument for vectors
         _require_product((tensor.shape, other.shape), (1, 1), call)
         return derived_tensor((), tensor, other)
     common = apply_multi_operand(BROADCAST, [tensor, other], call.error)
@@ -297,7 +300,7 @@ def _vector_product(tensor: TracedTensor, arguments: BoundArguments, call: Call)
 
 
 def _low_rank(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the factors of an approximation of low rank."""
+    """Return the factors of a low-rank approximation of a matrix."""
     rows, columns = _require_matrix(tensor, call)
     least = _smaller_size(rows, columns, call)
     default = min(6, least) if isinstance(least, int) else 6
@@ -311,7 +314,10 @@ def _low_rank(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Co
 
 
 def _contract(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `tensordot`: sum over pairs of axes; a dim of 1 is broadcast."""
+    """Apply `tensordot`, which sums over pairs of axes.
+
+    A dim of 1 is broadcast.
+    """
     other, dims = require_tensor(arguments["other"], call), arguments["dims"]
     require_equal_kinds(tensor, other, call)
     if isinstance(dims, tuple):

@@ -630,8 +630,6 @@ def _as_strided(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> 
     return replace(result, strides=steps if all(map(is_dim, steps)) else None)
 
 
-ONE_AXIS_TRANSFORMS = ("fft", "ifft", "rfft", "irfft")
-"""The Fourier transforms along one axis."""
 _DIM, _LAST, _KEEP = "dim/axis", "dim/axis=-1", "keepdim/keepdims"
 _MEANS = ("size_average", "reduce")
 _WINDOW = ("kernel_size", "dilation", "padding", "stride")

@@ -194,9 +194,9 @@ class CodeInterpreter(AssignmentEvaluator):
         return None if source is None else self.interpret_source(path, *source)
 
     def find_in_library(self, frame: CallFrame, imported: ImportedName) -> Binding:
-        """Return the value of a name of a library whose files are not beside the code, or `MISSING`.
+        """Return the value of a name of a library whose files are not available, or `MISSING`.
 
-        A relative import is from the library of the file, which other imports of the file reveal.
+        A relative import refers to the library of the file. Other imports of the file identify this library.
         """
         library = find_library(frame.imports, imported)
         source = LIBRARY_SOURCES.get(library, "")
@@ -387,7 +387,7 @@ class CodeInterpreter(AssignmentEvaluator):
 
         The user can provide its shape.
         """
-        if error.problem.hint.startswith("give its shape"):  # the hint says already what to give
+        if error.problem.hint.startswith("give its shape"):  # the hint already says what to write
             return
         value = getattr(statement, "value", None)
         pending = [value] if isinstance(value, ast.expr) else []
@@ -869,8 +869,8 @@ class CodeInterpreter(AssignmentEvaluator):
 
 
 def _library_path(library: str) -> Path:
-    """Return the key of a library among the modules."""
-    from pathlib import Path  # deferred, because a line of code has no path, and the import costs 3 ms
+    """Return the path that represents a library among the loaded modules."""
+    from pathlib import Path  # imported here, because it takes 3 ms, and a line of code has no path
 
     return Path(library)
 

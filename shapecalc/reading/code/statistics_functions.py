@@ -1,4 +1,4 @@
-"""Shapes of functions that count, compare and write the elements of PyTorch tensors.
+"""Compute the result shapes of functions that count, compare and write the elements of PyTorch tensors.
 
 Sources: the documentation of `torch` in PyTorch 2.13. `tests/engines/test_checks.py` compares each function with
 PyTorch on random inputs.
@@ -31,7 +31,7 @@ from shapecalc.reading.code.shape_arguments import (
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor, is_real_number
 
 MAX_ROWS = 1 << 20
-"""The maximum number of combinations that are counted."""
+"""The maximum number of rows of a result that is computed by counting combinations."""
 
 
 def _require_min_rank(tensor: TracedTensor, least: int, call: Call) -> None:
@@ -40,14 +40,20 @@ def _require_min_rank(tensor: TracedTensor, least: int, call: Call) -> None:
 
 
 def _require_vector(tensor: TracedTensor, call: Call) -> Dim:
-    """Return the length of a vector. Raises `CheckRefused` for any other rank."""
+    """Return the length of a vector.
+
+    Raises `CheckRefused` for a tensor of another rank.
+    """
     if tensor.rank != 1:
         raise call.refusal(f"it takes a vector, and {shape_text(tensor.shape)} has {rank_text(tensor.rank)}")
     return tensor.shape[0]
 
 
 def _unique(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Return the distinct elements or slices, and the index of each element and the counts if they are requested."""
+    """Return the distinct elements or slices of a tensor.
+
+    If requested, also returns the index of each element among them, and their counts.
+    """
     require_kinds(tensor, "bif", call, "its input")
     count = tensor.program.new_name("K")
     if arguments["dim"] is None:
@@ -76,8 +82,8 @@ def _isin(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValue:
     return derived_tensor(tensor.shape, tensor)
 
 
-def _difference(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `diff`, which shortens an axis by `n` after it is extended."""
+def _diff(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+    """Apply `diff`, which first extends an axis by other tensors, and then shortens it by `n`."""
     if not tensor.rank:
         raise call.refusal("it takes at least 1 dim, and the input is a scalar")
     count, axis = call.to_integer(arguments["n"]), call.to_axis(tensor, arguments["dim"])
@@ -114,7 +120,7 @@ def _quantile(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Co
 
 
 def _covariance(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
-    """Apply `cov` or `corrcoef`, whose rows are variables."""
+    """Apply `cov` or `corrcoef`, which treat the rows as variables."""
     if tensor.rank > 2:
         raise call.refusal(f"it takes at most 2 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
     has_rows = tensor.rank == 2 and tensor.shape[0] != 1
@@ -158,14 +164,17 @@ def _vander(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Code
 
 
 def _take(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `take`, which indexes the flat tensor."""
+    """Apply `take`, which indexes the flattened tensor."""
     index = require_tensor(arguments["index"], call)
     flat = derived_tensor((product(tensor.shape),), tensor)
     return require_indices(derived_tensor(index.shape, tensor, index), index, flat, 0, call, has_negative=True)
 
 
-def _require_part(tensor: TracedTensor, part: TracedTensor, source: CodeValue, call: Call) -> CodeValue:
-    """Return a new tensor of the same shape whose part is replaced. Raises `CheckRefused` if the source differs."""
+def _replace_part(tensor: TracedTensor, part: TracedTensor, source: CodeValue, call: Call) -> CodeValue:
+    """Return a new tensor of the same shape in which `source` replaces a part.
+
+    Raises `CheckRefused` if the shapes of the part and of `source` differ.
+    """
     source = require_tensor(source, call)
     if source.rank != part.rank or any(map(are_unequal, source.shape, part.shape)):
         raise call.refusal(f"a part {shape_text(part.shape)} is not a tensor {shape_text(source.shape)}")
@@ -175,14 +184,14 @@ def _require_part(tensor: TracedTensor, part: TracedTensor, source: CodeValue, c
 def _select_scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     axis, index = call.to_axis(tensor, arguments["dim"]), call.to_integer(arguments["index"])
     part = index_tensor(tensor, (*(slice(None),) * axis, index), call.error)
-    return _require_part(tensor, part, arguments["src"], call)
+    return _replace_part(tensor, part, arguments["src"], call)
 
 
 def _slice_scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     ends = [None if arguments[name] is None else call.to_integer(arguments[name]) for name in ("start", "end", "step")]
     axis = call.to_axis(tensor, arguments["dim"])
     part = index_tensor(tensor, (*(slice(None),) * axis, slice(*ends)), call.error)
-    return _require_part(tensor, part, arguments["src"], call)
+    return _replace_part(tensor, part, arguments["src"], call)
 
 
 def _flip_plane(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
@@ -210,7 +219,7 @@ def _distance(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Co
 
 
 def _pair_distances(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
-    """Apply `pdist`: return the distance of each pair of rows."""
+    """Apply `pdist`, which returns the distance between each pair of rows."""
     if tensor.rank != 2:
         raise call.refusal(f"it takes 2 dims, and {shape_text(tensor.shape)} has {tensor.rank}")
     rows = tensor.shape[0]
@@ -223,12 +232,12 @@ def _sorted_elements(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeV
 
 
 def _flat_diagonal(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `diagflat`: return a matrix with the elements on a diagonal."""
+    """Apply `diagflat`, which returns a matrix with the elements on a diagonal."""
     size = tensor.program.add_dims(product(tensor.shape), abs(call.to_integer(arguments["offset"])))
     return derived_tensor((size, size), tensor)
 
 
-def _sampled_levels(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+def _gumbel_softmax(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply `gumbel_softmax`."""
     call.to_reduced_axis(tensor, arguments["dim"])
     require_elements(tensor, (), call)
@@ -236,7 +245,7 @@ def _sampled_levels(tensor: TracedTensor, arguments: BoundArguments, call: Call)
 
 
 def _embedding_bag(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
-    """Apply `embedding_bag`: return a vector for each row of a matrix, or for each offset into a vector."""
+    """Apply `embedding_bag`, which returns a vector for each row of a matrix, or for each offset into a vector."""
     weight, offsets = require_tensor(arguments["weight"], call), arguments["offsets"]
     if weight.rank != 2:
         raise call.refusal(f"the weight is a matrix, not {shape_text(weight.shape)}")
@@ -265,7 +274,7 @@ STATISTICS_FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ResultFunction]] = {
     "unique_consecutive": (("return_inverse", "return_counts", "dim"), _unique),
     "argwhere": ((), _argwhere),
     "isin": (("test_elements", "assume_unique", "invert"), _isin),
-    "diff": (("n=1", "dim=-1", "prepend", "append"), _difference),
+    "diff": (("n=1", "dim=-1", "prepend", "append"), _diff),
     **dict.fromkeys(("quantile", "nanquantile"), (("q", "dim", "keepdim", "interpolation"), _quantile)),
     "cov": (("correction", "fweights", "aweights"), _covariance),
     "corrcoef": ((), _covariance),
@@ -282,7 +291,7 @@ STATISTICS_FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ResultFunction]] = {
     "pdist": (("p",), _pair_distances),
     "msort": ((), _sorted_elements),
     "diagflat": (("offset=0",), _flat_diagonal),
-    "gumbel_softmax": (("tau", "hard", "eps", "dim=-1"), _sampled_levels),
+    "gumbel_softmax": (("tau", "hard", "eps", "dim=-1"), _gumbel_softmax),
     "embedding_bag": (
         (
             *("weight", "offsets", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse"),
@@ -291,4 +300,4 @@ STATISTICS_FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ResultFunction]] = {
         _embedding_bag,
     ),
 }
-"""The parameters and the result function of each function, by name."""
+"""The parameters and the result function of each function, keyed by name."""

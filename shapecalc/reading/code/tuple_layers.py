@@ -171,7 +171,10 @@ def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call:
 
 
 def _cell(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
-    """Apply a recurrent cell: return the next state, and that of the cell in an LSTM."""
+    """Apply a recurrent cell, and return the next hidden state.
+
+    An LSTM cell also returns the next cell state.
+    """
     hidden, size = call.to_dim(arguments["hidden_size"]), call.to_dim(arguments["input_size"])
     if tensor.rank not in (1, 2) or are_unequal(tensor.shape[-1], size):
         raise call.refusal(f"it takes 1 or 2 dims that end in {size}, not {shape_text(tensor.shape)}")
@@ -196,7 +199,10 @@ def _bilinear(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) ->
 
 
 def _transformer(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
-    """Apply a stack of transformer layers, whose result has the shape of its first input."""
+    """Apply a stack of transformer layers.
+
+    The result has the shape of the first input.
+    """
     inner = arguments["layer"]
     if not isinstance(inner, LayerInstance) or inner.name != f"{call.name}Layer":
         raise call.error("the layer of this stack is not known")

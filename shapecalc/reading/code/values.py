@@ -211,7 +211,7 @@ class TracedTensor(Record):
     strides: Shape | None = ()
     """The strides in elements, or None if they are unknown, for example because a size is symbolic."""
     chain_strides: Shape | None = None
-    """The strides that the traces imply, or None if they are contiguous or unknown."""
+    """The strides that the stages of the chain imply, or None if they are contiguous or unknown."""
     untraced_change: str = ""
     """The first expression that changes the elements without a stage, or an empty string if there is none."""
     input_shape: Shape = ()
@@ -283,9 +283,9 @@ class TracedTensor(Record):
     def derive_chain_strides(
         self, trace: Trace, strides: Shape | None, operand_strides: Sequence[Shape]
     ) -> Shape | None:
-        """Return the strides that the traces of the chain imply after one more trace, or None if contiguous or unknown.
+        """Return the strides that the stages of the chain imply after the stage `trace`.
 
-        `strides` are the actual strides after the trace.
+        `strides` are the actual strides after this stage. Returns None for contiguous and for unknown strides.
         """
         before = trace.request.arguments.get("strides") or self.chain_strides or contiguous_strides(trace.input)
         is_actual = before == self.strides and not operand_strides

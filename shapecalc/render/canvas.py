@@ -19,7 +19,7 @@ UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 Their sum is an index into `GlyphSet.box_lines`.
 """
 TEXT_FLAG = 16
-"""The flag of a cell that contains text, used instead of line directions."""
+"""The value that a cell with text has instead of a sum of line directions."""
 BLANK: CanvasCell = (" ", "", 0)
 NOTE_GAP = 3
 """The number of spaces between two notes on one line."""

@@ -57,7 +57,7 @@ from shapecalc.render.stage_layout import DimMark, input_cells, mark_text, stage
 MIN_TABLE_WIDTH = 23
 """The minimum width of a table, in character cells."""
 HEADING_LINES = 3
-"""The number of lines above the elements, without the ruled line."""
+"""The number of lines above the elements, not counting the line below the column indices."""
 TABLE_GAP = 4
 """The number of spaces between two tables."""
 MAX_VALUE_WIDTH = 8

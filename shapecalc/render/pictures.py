@@ -597,7 +597,7 @@ def _wire_style(layout: StageLayout, axes: Collection[int], out_dims: Collection
 def _dim_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -> Mapping[int, tuple[str, str]]:
     """Return the reason for each output dim that is determined up to a step.
 
-    Each reason has a style, and is keyed by row. The reason for a dropped axis is in the row of the axis.
+    The reasons are keyed by row, and each has a style. The reason for a dropped axis is in the row of this axis.
     """
     reasons, steps, hidden = {}, answer.steps, {out for out, cell in enumerate(layout.cells) if cell.placeholder}
     for number in layout.step_range:

@@ -55,8 +55,8 @@ ELIDED_CELLS_TEXT, BLANK_TEXT = "…", "[ ]"
 BAR_GLYPHS = "│┃║"
 """The characters of the vertical bars between cells, from inner to outer axes.
 
-A level with a row of its own uses the first character. All higher levels are in the top row, and use the other
-characters.
+Each level has its own row and the first character, as long as there are rows. All further levels are in the top row,
+and have the other characters.
 """
 TITLE_ROW, STAGES_ROW, INDEX_ROW, INPUT_ROW, REQUEST_ROW, OUTPUT_ROW, BUDGET_ROW, DIVISION_ROW, TAPE_HEADING_ROW = (
     0,

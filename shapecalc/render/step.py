@@ -173,9 +173,10 @@ def draw_permutation(
 
 
 def draw_inverse_reading(layout: StageLayout, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text:
-    """Draw the inverse reading of a permutation beside the correct one, or above it if the width requires it.
+    """Draw the inverse reading of a permutation beside the correct one.
 
-    In the inverse reading, the permutation gives the destination of each input dim.
+    In the inverse reading, the permutation gives the destination of each input dim. If the width does not suffice, the
+    inverse reading is above the correct one.
 
     >>> import shapecalc as sc
     >>> (layout,) = stage_layouts(sc.transpose((2, 3, 4), (1, 2, 0)))

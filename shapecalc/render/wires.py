@@ -55,7 +55,7 @@ class Trunk(Record):
     dims: tuple[tuple[int, ...], ...]
     """The output dims of each right end."""
     track: int = 0
-    """The column of the trunk among the trunks side by side, counted from the left."""
+    """The number of the trunk, from the left, among the trunks that are side by side."""
 
     @property
     def span(self) -> range:

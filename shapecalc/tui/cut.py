@@ -92,7 +92,10 @@ class CutDialog(Dialog[Question | None]):
         self.query_one("#keys", ClickableText).set_text(format_key_line(active, width, CUT_KEYS))
 
     def _tape_text(self, width: int, height: int) -> Text:
-        """Draw the rows of the tape, the map of the reshape, and the lengths that divide the tape, if they fit."""
+        """Draw the rows of the tape.
+
+        If they fit, the map of the reshape and the lengths that divide the tape follow.
+        """
         state, lines = self.state, draw_cut_tape(self.state, width - ROW_LABEL_WIDTH)
         if not state.kept:
             lines = [Text(f"row {row}".ljust(ROW_LABEL_WIDTH), "dim") + line for row, line in enumerate(lines)]
@@ -112,7 +115,7 @@ class CutDialog(Dialog[Question | None]):
         return stack_texts([*lines[: height - len(more)], *more])
 
     def _divisors_line(self) -> Text:
-        """Return a line with the lengths that leave no elements; the current length is bold."""
+        """Format the lengths that divide the piece; the current length is bold."""
         piece = self.state.piece_length
         line = Text("cuts that fit: every ", "dim")
         for length in range(1, piece + 1):

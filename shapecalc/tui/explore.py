@@ -194,11 +194,11 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self._paused_question: Question | None = None
         """The question that was displayed when the user last paused."""
         self._grid: tuple[tuple[object, ...], Text] = ((), Text(end=""))
-        """The cached tables of a large tensor, after their cache key."""
+        """The cache key and the drawing of the tables of a large tensor."""
         self._drawn_tapes: tuple[tuple[object, ...], int, Text] = ((), 0, Text(end=""))
-        """The cached tapes, after their cache key and the height for which they were drawn."""
+        """The cache key, the height and the drawing of the tapes."""
         self._entered_grid: tuple[tuple[object, ...], int, Text] = ((), 0, Text(end=""))
-        """The cached tables of the focused panel, after their cache key and the height for which they were drawn."""
+        """The cache key, the height and the drawing of the tables in the focused panel."""
         self._code: tuple[Question | None, Sequence[side.CodeEntry]] = (None, ())
         """The question for which code was generated last, and the code."""
         self._side_layout: tuple[int, int, tuple[tuple[str, int], ...]] = (0, 0, ())
@@ -812,7 +812,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.app.pop_screen()
 
     def action_course(self) -> None:
-        """Open the introductory path."""
+        """Open the introductory course."""
         self.course = Course(load_path_lessons(), is_path=True)
         self.action_lessons()
 
@@ -1294,7 +1294,10 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         self.schedule_draw()
 
     def _comparison_text(self, width: int, height: int) -> Text:
-        """Draw the last comparison in the most detailed form that fits, or the beginning of such a form."""
+        """Draw the last comparison in the most detailed form that fits.
+
+        If a short form leaves lines, the beginning of a longer form is drawn instead.
+        """
         for form in ("listed", "wrapped"):
             if len(lines := self._comparison_lines(width, form)) <= height:
                 return stack_texts(lines)

@@ -103,10 +103,10 @@ class FilesDialog(Dialog[str | None]):
 
     def on_mount(self) -> None:
         """List the folder."""
-        self.list_path(self.path)
+        self.show_entries(self.path)
         self.query_one(ChoiceList).focus()
 
-    def list_path(self, path: str) -> None:
+    def show_entries(self, path: str) -> None:
         """List the entries of a folder or archive, or show an error."""
         try:
             entries = list_entries(path)
@@ -130,13 +130,13 @@ class FilesDialog(Dialog[str | None]):
         """List the selected folder or archive, or close the dialog with an array's path."""
         entry = self.entries[event.option_index]
         if entry.is_container:
-            self.list_path(entry.path)
+            self.show_entries(entry.path)
         else:
             self.dismiss(min(entry.path, relpath(entry.path), key=len))
 
     def action_open_parent(self) -> None:
         """List the parent folder."""
-        self.list_path(str(Path(self.path).resolve().parent))
+        self.show_entries(str(Path(self.path).resolve().parent))
 
 
 def save_answer(app: App[Any], kind: str, answer: Trace | Chain, step: int | None) -> None:

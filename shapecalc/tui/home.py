@@ -72,7 +72,7 @@ The last example cannot be inserted.
 PURPOSE = "It answers with the shape that comes out and shows, step by step, why; ^G asks you first."
 MAX_INPUT_LINES = 6
 """The maximum height of the input, in lines; a longer text is scrolled."""
-READ_LINES = 2
+INTERPRETATION_LINES = 2
 """The number of lines for the interpretation of the typed text.
 
 They are reserved even if they are empty, so that the panels below do not move.
@@ -80,9 +80,9 @@ They are reserved even if they are empty, so that the panels below do not move.
 MIN_EXAMPLE_LINES = len(EXAMPLES) + 2
 MIN_BESIDE_WIDTH = 76
 """The minimum terminal width, in cells, at which the two lists are side by side."""
-LAST_PLACE = "#keys"
+PANELS_END = "#keys"
 """The widget below the last panel."""
-SOURCE_FILE = re.compile(r"\.py(::\w+)?$")
+SOURCE_FILE_PATTERN = re.compile(r"\.py(::\w+)?$")
 """The pattern of the end of a source file's name."""
 MIN_PAIR_WIDTH, MIN_ROW_WIDTH = 110, 160
 """The minimum width, in cells, of a screen with the examples beside the first list, and beside both lists."""
@@ -111,7 +111,7 @@ CLEAR_KEY = Key("escape", "esc", "clear", "leave", "", 4)
 """The key that clears the input while it does not have the focus."""
 LEARN_NOTE = "Learn mode is on: enter asks before it shows; ^G turns it off."
 """The note that replaces answers and pictures in learning mode, because they would reveal the dims to predict."""
-READ_NAMES = {MESSAGE: "an error message", CODE: "code"}
+TEXT_KIND_NAMES = {MESSAGE: "an error message", CODE: "code"}
 """What the text is, if it is not a request, keyed by the command that opens it."""
 
 
@@ -134,7 +134,7 @@ class EntryOpener(Protocol):
         """Close the start screen, and run the command that the user typed."""
 
     def action_course(self) -> None:
-        """Open the introductory path."""
+        """Open the introductory course."""
 
     def action_lesson_list(self) -> None:
         """Open the list of all lessons."""
@@ -424,7 +424,7 @@ class HomeScreen(ScreenWithHelp[None]):
         lines = min(MAX_INPUT_LINES, max(1, self.query_one(HomeInput).wrapped_document.height))
         set_widget_height(self.query_one("#ask"), lines + 2)
         read = self._command_text(width - 2, is_refused=is_refused)
-        read_lines = max(READ_LINES, read.plain.count("\n") + 1)
+        read_lines = max(INTERPRETATION_LINES, read.plain.count("\n") + 1)
         read_widget = self.query_one("#read", ClickableText)
         set_widget_height(read_widget, read_lines)
         read_widget.set_text(read)
@@ -469,7 +469,7 @@ class HomeScreen(ScreenWithHelp[None]):
 
     def _place_preview(self) -> None:
         """Move the picture of typed text above the lists, and other pictures below them."""
-        place = "#lists" if self.command else LAST_PLACE
+        place = "#lists" if self.command else PANELS_END
         if place != self._preview_place:
             self._preview_place = place
             self.move_child(self.query_one("#preview"), before=self.query_one(place))
@@ -551,7 +551,7 @@ class HomeScreen(ScreenWithHelp[None]):
                 if problem and problem.hint
                 else stack_texts(lines[:4])
             )
-        read = READ_NAMES.get(self.command.kind, f"shapecalc {self.command.line}")
+        read = TEXT_KIND_NAMES.get(self.command.kind, f"shapecalc {self.command.line}")
         lines = [Text(clip_text(f"read as: {read}", width, UNICODE), "dim")]
         return stack_texts([*lines, *self._answer_lines(self.command, width)])
 
@@ -562,7 +562,7 @@ class HomeScreen(ScreenWithHelp[None]):
             return [Text(clip_text(escape_unprintable(said), width, UNICODE))]
         if command.question is None:
             count = format_count(command.content.count("\n") + 1, "line", "lines")
-            is_file = "\n" not in command.content and SOURCE_FILE.search(command.content)
+            is_file = "\n" not in command.content and SOURCE_FILE_PATTERN.search(command.content)
             return [Text(f"{'a source file' if is_file else f'code of {count}'}: enter shows the shapes of each line")]
         if self.explore.is_learning:
             return [Text(LEARN_NOTE, "bold")]

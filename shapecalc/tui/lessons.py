@@ -257,7 +257,7 @@ class TaskPane(Vertical):
         return True
 
     def _show_cuts(self) -> None:
-        """Write the shape into which the tape is cut into the field."""
+        """Write the shape of the cut tape into the field."""
         if self.cut_state is not None:
             self.field.value = "" if self.cut_state.shape is None else shape_text(self.cut_state.shape)
             self.field.cursor_position = len(self.field.value)
@@ -829,11 +829,11 @@ class LessonsScreen(TaskScreen):
             self.progress.mark_done(lesson.id)
             self._fill_list()
             self.warn_about_progress()
-            self.pane.reveal_answer(self._followed_mistake)
+            self.pane.reveal_answer(self._explained_index)
         self.show_keys()
 
     @property
-    def _followed_mistake(self) -> str:
+    def _explained_index(self) -> str:
         """The wrong index that the lesson explains, or an empty string.
 
         The index is the right answer to another question, which the lesson compares.
@@ -851,7 +851,7 @@ class LessonsScreen(TaskScreen):
             self.is_answered = True
             right = judging.prediction_text(judging.correct_prediction(self.lesson.task))
             self.pane.show_feedback(f"It is {right}. {self.lesson.point}")
-        self.pane.reveal_answer(self._followed_mistake)
+        self.pane.reveal_answer(self._explained_index)
         self.show_keys()
 
     def action_go(self, offset: int) -> None:

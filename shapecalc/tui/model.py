@@ -57,7 +57,7 @@ KEYS = (
     Key("", "w", "write", "type('write')", "", 5),
     Key("", "^q", "quit", "app.quit", "", 6),
 )
-"""The keys of the screen, for the key hints."""
+"""The keys of the screen."""
 MAX_LIST_WIDTH = 48
 """The maximum width of the list of nodes, in cells."""
 VERDICT_MEANINGS = {

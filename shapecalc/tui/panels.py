@@ -32,11 +32,11 @@ HIGH_LINES = 28
 """The total height of the panels, in lines, from which on the map and the step use at most one spare line."""
 MIN_BESIDE_WIDTH = 76
 """The minimum width for two panels side by side, in cells."""
-NO_ROOM = "no room"
+NO_ROOM_PREFIX = "no room"
 """The beginning of the note that the wires do not fit."""
-ENTERED_SYMBOL = "▸"
+FOCUS_SYMBOL = "▸"
 """The symbol in the title of the panel with the focus."""
-FIELD_STEP = 6
+FIELD_WIDTH_STEP = 6
 """The number of cells of which the width of a field is a multiple.
 
 Most typed characters therefore do not change the layout.
@@ -146,7 +146,7 @@ def has_smaller_panel(heights: PanelHeights, own: PanelHeights, needs: RequiredH
 
 
 class Middle(Container):
-    """The container of the map and the step."""
+    """The container of the map panel and the step panel."""
 
     virtual_size = Reactive(NULL_SIZE)
     """The size of the children, as in Textual; its change does not cause a second layout."""
@@ -167,7 +167,7 @@ class Panel(widgets.Pane):
     def set_title(self, title: str, keys: str = "") -> None:
         """Set the title; while the panel has the focus, it includes `keys`."""
         is_entered = self.screen.focused is self  # `has_focus` is updated only by a later event
-        shown = f"{ENTERED_SYMBOL} {title.partition(' · ')[0]} · {keys}" if is_entered and keys else title
+        shown = f"{FOCUS_SYMBOL} {title.partition(' · ')[0]} · {keys}" if is_entered and keys else title
         if shown != self._shown_title:
             self._shown_title = shown
             self.border_title = Content(shown)
@@ -262,7 +262,7 @@ def label_width(field: Widget) -> int:
 def is_truncated(text: Text, width: int) -> bool:
     """Return whether a drawing exceeds a width, or omits stages or axes."""
     return any(
-        (len(line) >= width and line.endswith(UNICODE.ellipsis)) or line.startswith((UNICODE.ellipsis, NO_ROOM))
+        (len(line) >= width and line.endswith(UNICODE.ellipsis)) or line.startswith((UNICODE.ellipsis, NO_ROOM_PREFIX))
         for line in text.plain.split("\n")
     )
 
@@ -277,7 +277,7 @@ def required_width(field: Widget) -> int:
     The width includes the cursor.
     """
     text = getattr(field, "value", "") or getattr(field, "placeholder", "")
-    return max(MIN_FIELD_WIDTH, FIELD_STEP * -(-(len(text) + 2) // FIELD_STEP))
+    return max(MIN_FIELD_WIDTH, FIELD_WIDTH_STEP * -(-(len(text) + 2) // FIELD_WIDTH_STEP))
 
 
 class Carets(widgets.ClickableText):

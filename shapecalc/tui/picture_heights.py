@@ -1,4 +1,4 @@
-"""The heights of the map and the step, shared by all steps of a question.
+"""The heights of the map panel and the step panel, shared by a question's steps.
 
 If each step had its own heights, most steps would change the layout of the screen. Such a change takes as long as all
 other work after a key press.
@@ -35,12 +35,12 @@ MIN_SPREAD_WIDTH = 100
 """The minimum width, in cells, of a map beside the step if it has the wires of many permuted axes."""
 WIDE_WIDTH = 124
 """The terminal width, in cells, at which every picture fits half of the screen."""
-BAR = UNICODE.block
+BAR_CHARACTER = UNICODE.block
 """The character of bars for element counts; a refusal with such bars is drawn at the full width."""
 
 
 class PictureHeights(Record):
-    """The heights of the map and the step, and whether they are side by side.
+    """The heights of the map panel and the step panel, and whether they are adjacent.
 
     Heights are in lines, with borders.
     """
@@ -77,7 +77,7 @@ A key contains the size of the panel, the index of the stage, and whether the st
 def measure_pictures(
     state: ExploreState, width: int, height: int, *, maps: MapLines | None = None, is_beside: bool | None = None
 ) -> PictureHeights:
-    """Return the heights of the map and the step at the current step.
+    """Return the heights of the map panel and the step panel at the current step.
 
     They are side by side if both fit, unless `is_beside` is False. `width` and `height` are the size of the screen
     without the other panels. `maps` is a cache; most steps of a stage have the same map.
@@ -89,8 +89,8 @@ def measure_pictures(
         if not is_map_truncated:
             step = explore_text.step_text(state, inner - half - 4, content)
             is_refused = state.answer is not None and state.answer.problem is not None
-            hides_bars = is_refused and BAR not in step.plain
-            hides_bars = hides_bars and BAR in explore_text.step_text(state, inner, content).plain
+            hides_bars = is_refused and BAR_CHARACTER not in step.plain
+            hides_bars = hides_bars and BAR_CHARACTER in explore_text.step_text(state, inner, content).plain
             if not (is_truncated(step, inner - half - 4) or hides_bars):
                 beside = PictureHeights(map_lines, _panel_lines(step), is_beside=True)
                 return _full_width_heights(state, (inner, content), beside, maps) or beside

@@ -32,7 +32,7 @@ from shapecalc.tui.question import (
     rules_text,
     suggested_question,
 )
-from shapecalc.tui.state import YES_NO_KEYS, ExploreState
+from shapecalc.tui.state import VALIDITY_KEYS, ExploreState
 
 BACK, LEARN, FIX, QUIT, HELP = "b", "l", "f", "q", "?"
 """The commands for the previous step, learning mode, the fix, the end of the session, and a hint."""
@@ -249,7 +249,7 @@ class PlainSession:
         """
         if state.must_predict_validity:
             expected = state.answer is not None and state.answer.problem is None
-            guess = YES_NO_KEYS.get(typed[:1].lower()) if typed else None
+            guess = VALIDITY_KEYS.get(typed[:1].lower()) if typed else None
             if typed and guess is None:
                 return [VALIDITY_TEXT]
             state.predict_validity(guess)

@@ -50,7 +50,7 @@ QUESTION_OPS = (*OPS, CHAIN)
 """The ops of questions, including the pseudo-op `chain`."""
 EQUIVALENT_FIELDS = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
 """For each field, the field of another op with the same meaning."""
-COMPLETIONS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
+COMPLETION_SUFFIXES = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
 """The suffixes with which the text of a field is tried while the user types.
 
 If a suffix makes the question valid, the text is incomplete, not invalid.
@@ -418,7 +418,7 @@ def _can_be_completed(question: Question, focused_field: str, source: Source | N
     if focused_field == "input" and {*text} & {".", "/"} and any(map(str.isalpha, text)):
         return True
     for completed in (
-        *(text + ending for ending in COMPLETIONS),
+        *(text + ending for ending in COMPLETION_SUFFIXES),
         *_matching_completions(question, focused_field, text),
     ):
         try:

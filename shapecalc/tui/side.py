@@ -144,7 +144,7 @@ def steps_text(
 
 @lru_cache(maxsize=8)
 def signs_text(width: int, height: int) -> Text:
-    """Format the signs in as many columns as they need, or as many signs as fit.
+    """Format the signs in as many columns as needed, or as many signs as fit.
 
     >>> print(signs_text(60, 2))
     a b c    axes of the input without a name; a dim keeps the
@@ -155,7 +155,10 @@ def signs_text(width: int, height: int) -> Text:
 
 @lru_cache(maxsize=8)
 def table_text(entries: tuple[tuple[str, str], ...], width: int, height: int) -> Text:
-    """Format signs or keys with their meanings, in as many columns as needed, or as many of them as fit."""
+    """Format signs or keys with their meanings, in as many columns as needed.
+
+    If not all of them fit, the last are omitted.
+    """
     signs = max(len(sign) for sign, _ in entries) + 2
     for count in range(1, MAX_SIGN_COLUMNS + 1):
         room = (width + SIGN_GAP) // count - SIGN_GAP
@@ -179,7 +182,7 @@ def _table_columns(
 ) -> list[list[Text]] | None:
     """Distribute entries over columns of a height.
 
-    If they do not fit, returns None or, if `is_cut` is True, as many as fit.
+    Entries that do not fit are omitted if `is_cut` is True; otherwise, None is returned.
     """
     columns = list[list[Text]]([[]])
     for sign, meaning in entries:

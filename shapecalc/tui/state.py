@@ -35,7 +35,7 @@ VALIDITY_BLANK = (0, 0)
 
 It is the position of the first input dim, which is never hidden.
 """
-YES_NO_KEYS = {"y": True, "n": False}
+VALIDITY_KEYS = {"y": True, "n": False}
 """The predicted validity of the request for each key."""
 MAX_SKIPPED_COPIES = 1 << 12
 """The maximum number of copies of one element over which an arrow key skips."""
@@ -529,7 +529,7 @@ class ExploreState:
     def is_accepted_char(self, char: str) -> bool:
         """Return whether the current prediction accepts a character."""
         if self.must_predict_validity:
-            return char.lower() in YES_NO_KEYS
+            return char.lower() in VALIDITY_KEYS
         return self.current_blank is not None and char.isprintable()
 
     def type_char(self, char: str) -> None:
@@ -538,8 +538,8 @@ class ExploreState:
         If the user must predict whether the request is valid, `y` means valid and `n` means refused.
         """
         if self.must_predict_validity:
-            if char.lower() in YES_NO_KEYS:
-                self.predict_validity(YES_NO_KEYS[char.lower()])
+            if char.lower() in VALIDITY_KEYS:
+                self.predict_validity(VALIDITY_KEYS[char.lower()])
             return
         blank = self.current_blank
         if char != "\b" and blank is not None and self.predictions.is_right(blank) and self.open_blanks:

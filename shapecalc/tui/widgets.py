@@ -148,9 +148,9 @@ MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "mistake", "draw a mistake wi
 """The key that draws the elements of a mistake with the same shape beside the elements."""
 MIN_LIST_WIDTH = 4
 """The minimum width, in cells, at which the height of a list is computed."""
-KEY_NAME = re.compile(r"\b(enter|esc|escape|tab|F[0-9]{1,2})\b")
+KEY_NAME_PATTERN = re.compile(r"\b(enter|esc|escape|tab|F[0-9]{1,2})\b")
 """The pattern of a key name in a sentence."""
-REBOUND_KEY = re.compile(r"(?![0-9\[-])[!-~]|ctrl\+[a-z]|f([2-9]|1[0-2])")
+ASSIGNABLE_KEY_PATTERN = re.compile(r"(?![0-9\[-])[!-~]|ctrl\+[a-z]|f([2-9]|1[0-2])")
 """The pattern of the keys that the user's configuration can assign."""
 EDIT_ACTIONS = {binding.key: binding.action for binding in Binding.make_bindings(Input.BINDINGS)}
 """The action of each key that edits or submits an input field."""
@@ -629,7 +629,7 @@ def _rebind_key(key: Key, name: object, source: str) -> Key:
     """
     if name == key.name:
         return key
-    if not isinstance(name, str) or not REBOUND_KEY.fullmatch(name):
+    if not isinstance(name, str) or not ASSIGNABLE_KEY_PATTERN.fullmatch(name):
         raise usage_error(f"{source}: {name!r} is not a key", "write a character, ctrl+k or f5", argument="keys")
     display = f"^{name[5:].upper()}" if name.startswith("ctrl+") else name if len(name) == 1 else name.upper()
     return replace(key, name=next(iter(Binding.make_bindings([(name, "", "")]))).key, display=display)
@@ -660,7 +660,7 @@ def make_keys_clickable(sentence: str) -> Text:
     [{'press': 'f7'}, {'press': 'escape'}]
     """
     text = Text(sentence)
-    for match in KEY_NAME.finditer(sentence):
+    for match in KEY_NAME_PATTERN.finditer(sentence):
         key = match[0].lower().replace("escape", "esc").replace("esc", "escape")
         text.stylize(Style(bold=True, meta={"press": key}), *match.span())
     return text

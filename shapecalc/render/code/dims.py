@@ -216,14 +216,14 @@ class IndexSelection(Record):
 
     @property
     def first_index(self) -> int:
-        """The start of the range; without one, 0, or -1 for a negative step."""
+        """The start of the range, by default 0, or -1 if the step is negative."""
         return (0 if self.step > 0 else -1) if self.start is None else self.start
 
     @property
     def end_index(self) -> int:
         """The exclusive end of the range.
 
-        A range without an end has the largest or, for a negative step, the smallest 64-bit integer.
+        By default, it is the largest 64-bit integer, or the smallest one if the step is negative.
         """
         return (INT64_MAX if self.step > 0 else -INT64_MAX - 1) if self.stop is None else self.stop
 
@@ -285,7 +285,7 @@ def build_calls(
 
 
 def _calls_of_trace(trace: Trace, whole_ops: Sequence[str]) -> list[EmittedCall]:
-    """Return the calls of an op: one per stage, or one for an op in `whole_ops`."""
+    """Return one call per stage of an op, or a single call if it is in `whole_ops`."""
     is_whole = trace.op in whole_ops and trace.stages
     repeats = trace.request.arguments["repeats"] if is_whole else ()
     if trace.op == TILE.name and is_whole:

@@ -19,7 +19,7 @@ from shapecalc.reading.code.comments import ShapeCheck, declared_inputs
 from shapecalc.reading.code.results import UnnamedInputIdentified
 from shapecalc.reading.code.source import detect_dialect, entries_by_name, parse_source, refuse_deep_code
 from shapecalc.reading.code.statements import CodeInterpreter
-from shapecalc.reading.code.values import GivenValue
+from shapecalc.reading.code.values import UserValue
 from shapecalc.reasoning.answers import answer_code
 
 
@@ -98,7 +98,7 @@ def check_source(
     text: str,
     inputs: Mapping[str, Shape] = EMPTY_DICT,
     dialect: str | None = None,
-    sizes: Mapping[str, GivenValue] = EMPTY_DICT,
+    sizes: Mapping[str, UserValue] = EMPTY_DICT,
     entry: str = "",
     path: str | None = None,
 ) -> SourceCheck:

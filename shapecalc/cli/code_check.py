@@ -21,7 +21,7 @@ from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.text import TypedShape, escape_unprintable
 from shapecalc.reading.code.source import split_entry
-from shapecalc.reading.code.values import GivenValue
+from shapecalc.reading.code.values import UserValue
 
 
 class CheckedFile(Record):
@@ -58,7 +58,7 @@ def run_code_check(
     lines: Sequence[str],
     inputs: Mapping[str, TypedShape],
     dialect: str | None,
-    sizes: Mapping[str, GivenValue],
+    sizes: Mapping[str, UserValue],
     output_options: OutputOptions,
     text: str | None,
     *,
@@ -79,7 +79,7 @@ def run_code_check(
 
 
 def _check_line(
-    line: str, inputs: Mapping[str, Shape], dialect: str | None, sizes: Mapping[str, GivenValue], text: str | None
+    line: str, inputs: Mapping[str, Shape], dialect: str | None, sizes: Mapping[str, UserValue], text: str | None
 ) -> CheckedFile:
     """Check the declared shapes in a file, or in a line of code."""
     line, entry = split_entry(line)

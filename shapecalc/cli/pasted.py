@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from shapecalc.diagnosis.report import Diagnosis
     from shapecalc.engine.arrays import Source
     from shapecalc.reading.code.results import CodeChain, StatementRecord, UnknownCall
-    from shapecalc.reading.code.values import GivenValue
+    from shapecalc.reading.code.values import UserValue
 
 
 def run_doctor(
@@ -134,7 +134,7 @@ INPUT_OPTION = Option(
 )
 
 
-def parse_named_sizes(text: str) -> dict[str, GivenValue]:
+def parse_named_sizes(text: str) -> dict[str, UserValue]:
     """Parse the value of `--where` into values by name or expression.
 
     The values are sizes, shapes and constants.
@@ -156,7 +156,7 @@ def parse_named_sizes(text: str) -> dict[str, GivenValue]:
             pieces.append(piece)
         else:
             pieces[-1] += f",{piece}"
-    sizes: dict[str, GivenValue] = {}
+    sizes: dict[str, UserValue] = {}
     for piece in pieces:
         name, dims = split_named_shape(piece, is_last=True)
         is_name = name.replace(".", "").isidentifier()
@@ -316,7 +316,7 @@ def _print_code_answer(
     records: Sequence[StatementRecord],
     calls: Sequence[UnknownCall],
     options: Mapping[str, object],
-    sizes: Mapping[str, GivenValue],
+    sizes: Mapping[str, UserValue],
     output_options: OutputOptions,
     source: Source | None,
 ) -> int:
@@ -363,7 +363,7 @@ def interpret_pasted_code(
     text: str,
     inputs: Mapping[str, TypedShape],
     dialect: str | None,
-    sizes: Mapping[str, GivenValue],
+    sizes: Mapping[str, UserValue],
     records: list[StatementRecord],
     entry: str,
     path: str | None,

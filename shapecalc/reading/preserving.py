@@ -123,7 +123,7 @@ CASTING_FUNCTIONS = {
     *("asarray", "array", "tensor", "as_tensor", "constant", "convert_to_tensor"),
 }
 """The functions that accept an element type as an argument."""
-CAST_TYPES = r"(?:float|half|bfloat|double|u?int|long|short|bool|complex|cfloat)\d*(?:_)?"
+ELEMENT_TYPE_NAME = r"(?:float|half|bfloat|double|u?int|long|short|bool|complex|cfloat)\d*(?:_)?"
 """A regular expression for names of element types, such as `float16` in `x.to(torch.float16)`."""
 
 

@@ -18,7 +18,7 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.requests import lookup_dialect
 from shapecalc.core.text import escape_unprintable, parse_dims, shape_text, truncate
 from shapecalc.reading.code.comments import declared_inputs
-from shapecalc.reading.code.modules import list_tree_nodes
+from shapecalc.reading.code.modules import walk_tree
 from shapecalc.reading.code.results import CodeChain, StatementRecord, UnknownCall, UnnamedInputIdentified
 from shapecalc.reading.code.source import (
     detect_dialect,
@@ -31,14 +31,14 @@ from shapecalc.reading.code.source import (
     select_entry,
 )
 from shapecalc.reading.code.statements import CodeInterpreter
-from shapecalc.reading.code.values import GivenValue
+from shapecalc.reading.code.values import UserValue
 
 
 def interpret_code(
     text: str,
     inputs: Mapping[str, Shape],
     dialect: str | None = None,
-    sizes: Mapping[str, GivenValue] = EMPTY_DICT,
+    sizes: Mapping[str, UserValue] = EMPTY_DICT,
     strides: Mapping[str, Shape] = EMPTY_DICT,
     *,
     records: list[StatementRecord] | None = None,
@@ -87,7 +87,7 @@ def interpret_code(
 
 def _require_named_inputs(tree: ast.Module, inputs: Mapping[str, Shape]) -> None:
     """Raise `ShapeError` (usage) for an input name that is not in the code."""
-    found = {getattr(node, field, None) for node in list_tree_nodes(tree) for field in ("id", "arg", "attr")}
+    found = {getattr(node, field, None) for node in walk_tree(tree) for field in ("id", "arg", "attr")}
     unknown = [name for name in inputs if name.isidentifier() and name not in found]
     if unknown:
         message = f"the code has no tensor {escape_unprintable(truncate(unknown[0]))}"
@@ -110,9 +110,9 @@ def _interpret(
     try:
         chain = interpreter.interpret(tree, inputs, strides, entry, path)
     except ShapeError as error:
-        calls += interpreter.list_unknown_calls(error)
+        calls += interpreter.collect_unknown_calls(error)
         raise
-    calls += interpreter.list_unknown_calls()
+    calls += interpreter.collect_unknown_calls()
     return chain
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.comments import ANNOTATION_PART, SHAPE_COMMENT
-from shapecalc.reading.code.lines import RESULT, CodeLine
+from shapecalc.reading.code.lines import UNNAMED_RESULT, CodeLine
 
 
 def annotate(text: str, lines: Iterable[CodeLine]) -> str:
@@ -49,7 +49,7 @@ def _format_shapes(line: CodeLine) -> str:
         groups.setdefault(shape_text(shape or ()), []).append(name)
     pieces = []
     for text, group in groups.items():
-        joined = ", ".join(name for name in group if name != RESULT)
+        joined = ", ".join(name for name in group if name != UNNAMED_RESULT)
         pieces.append(f"{joined}: {text}" if joined else text)
     return f"# {'; '.join(pieces)}"
 
@@ -71,7 +71,7 @@ def _is_annotation(comment: str, names: Collection[str]) -> bool:
     `names` are the names that the line binds.
     """
     parts = [re.fullmatch(ANNOTATION_PART, part) for part in comment.removeprefix("# ").rstrip().split("; ")]
-    return all(part and set((part[1] or RESULT).split(", ")) <= {*names} for part in parts)
+    return all(part and set((part[1] or UNNAMED_RESULT).split(", ")) <= {*names} for part in parts)
 
 
 def _comment_starts(text: str) -> dict[int, int]:

@@ -112,7 +112,7 @@ class Call(Record):
         value = unwrap_size(value)
         is_unknown = isinstance(value, float) and isnan(value)
         if self.program is not None and (is_unknown or (isinstance(value, TracedTensor) and not value.rank)):
-            return self.program.element_size(value)
+            return self.program.data_dependent_size(value)
         if isinstance(value, float) and isfinite(value):
             raise self.error(f"{value} is not a whole number")
         if not is_dim(value):

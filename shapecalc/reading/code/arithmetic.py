@@ -250,7 +250,7 @@ def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> T
     items = _expand_index(key if isinstance(key, tuple) else (key,), tensor.rank, error)
     axes = [item for item in items if item is not None]
     slices = [item if isinstance(item, slice) else slice(None) for item in axes]
-    data_dependent = [bool({*dim_names([dim])} & tensor.program.element_names) for dim in tensor.shape]
+    data_dependent = [bool({*dim_names([dim])} & tensor.program.data_dependent_names) for dim in tensor.shape]
     unknown = [
         axis
         for axis, part in enumerate(slices)

@@ -20,7 +20,7 @@ from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.source import PASTE_HINT, dotted_name
 from shapecalc.reading.code.values import (
     LAYER_KEY,
-    UNNAMED_CHANGE,
+    PENDING_CHANGE,
     Binding,
     CheckRefused,
     CodeDict,
@@ -58,7 +58,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         base, _, attribute = name.rpartition(".")
         owner = self.find_binding(base) if base else MISSING
         if isinstance(owner, ObjectValue):
-            self.journal.write(owner.attributes, attribute, value)
+            self.undo_log.write(owner.attributes, attribute, value)
             self.add_child(owner, attribute, value)
         elif isinstance(owner, LayerInstance) and (changed := change_argument(owner, attribute, value)):
             self.assign_name(base, changed)
@@ -76,7 +76,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         """Add a layer to the children of a `Sequential` object if it is assigned to an attribute."""
         if isinstance(value, LayerInstance | ObjectValue) and self.library_base_name(owner.cls) == "Sequential":
             layers = owner.layer or LayerInstance("Sequential", (), {})
-            self.journal.write(owner.attributes, LAYER_KEY, layers.add_child(name, value))
+            self.undo_log.write(owner.attributes, LAYER_KEY, layers.add_child(name, value))
 
     def update_in_place(self, node: ast.AugAssign, value: CodeValue) -> CodeValue:
         """Return the value of a target after an augmented assignment.
@@ -86,7 +86,7 @@ class AssignmentEvaluator(FunctionEvaluator):
         """
         before = self.evaluate(node.target)
         if isinstance(before, CodeList) and isinstance(value, CodeList):
-            self.journal.write(before.state, "items", value.bindings)
+            self.undo_log.write(before.state, "items", value.bindings)
             return before
         if not isinstance(before, TracedTensor) or not isinstance(value, TracedTensor):
             return value
@@ -97,7 +97,7 @@ class AssignmentEvaluator(FunctionEvaluator):
             checked = apply_kind_rule(name, operands, {}, value, self.error_factory(node))
             value = checked if isinstance(checked, TracedTensor) else value
         self.in_place_change = self.in_place_change or self.source_text(node)
-        change = self.source_text(node) if value.untraced_change == UNNAMED_CHANGE else value.untraced_change
+        change = self.source_text(node) if value.untraced_change == PENDING_CHANGE else value.untraced_change
         return replace(value, strides=before.strides, untraced_change=change)
 
     def require_shape(self, node: ast.AugAssign, value: TracedTensor, shape: Shape) -> TracedTensor:
@@ -166,7 +166,9 @@ class AssignmentEvaluator(FunctionEvaluator):
         "broadcast" of numpy.ndarray.__setitem__ and of torch.Tensor.__setitem__, which drop leading dims of 1.
         """
         try:
-            part = self.evaluate_node(ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target))
+            part = self.dispatch_expression(
+                ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
+            )
         except ShapeError:  # the index is unsupported, for example a mask of unknown size
             return
         if not (isinstance(part, TracedTensor) and isinstance(value, TracedTensor)):
@@ -225,11 +227,11 @@ class AssignmentEvaluator(FunctionEvaluator):
         if isinstance(target, ast.Attribute):
             if not isinstance(base, ObjectValue):
                 raise self.error(target, "nothing can be assigned to this here")
-            self.journal.write(base.attributes, target.attr, value)
+            self.undo_log.write(base.attributes, target.attr, value)
             return
         if isinstance(base, CodeDict):
             key = self.make_dict_key(target.slice, self.evaluate(target.slice))
-            self.journal.write(base.state, "items", base.items | {key: value})
+            self.undo_log.write(base.state, "items", base.items | {key: value})
             return
         if not isinstance(base, CodeList):
             if isinstance(base, TracedTensor):
@@ -242,7 +244,7 @@ class AssignmentEvaluator(FunctionEvaluator):
             items[key] = new  # type: ignore[index]  # an invalid key raises
         except (TypeError, IndexError, ValueError):
             raise self.error(target, f"there is no such element among {len(items)}") from None
-        self.journal.write(base.state, "items", tuple(items))
+        self.undo_log.write(base.state, "items", tuple(items))
 
 
 def can_change_shapes(layer: LayerInstance, name: str, value: Binding) -> bool:

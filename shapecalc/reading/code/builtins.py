@@ -139,7 +139,7 @@ def _make_rounding_function(function: Callable[[float], int]) -> Callable[[Call,
                 raise call.error("this number is not known", "give sizes with --where")
             return function(value)
         if isinstance(value, Monomial) and value.denominator > 1:
-            return program.divide_dim(value, rounds_up=call.name == "ceil")
+            return program.round_dim(value, rounds_up=call.name == "ceil")
         if isinstance(value, Monomial):
             program.require_division(value, 1)
         if is_dim(value) or isinstance(value, bool):

@@ -36,7 +36,7 @@ from shapecalc.reading.code.calls import (
 )
 from shapecalc.reading.code.kind_checks import apply_kind_rule
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
-from shapecalc.reading.code.logic import CALLABLES, freeze_value, join_values, make_set, truth_value
+from shapecalc.reading.code.logic import CALLABLES, freeze_value, make_set, merge_values, truth_value
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.modules import MATH_NAMES
 from shapecalc.reading.code.namespaces import TORCH_MODULES, find_namespace, is_missing_from_namespace
@@ -190,7 +190,7 @@ def make_sequential(values: Sequence[CodeValue]) -> LayerInstance:
     return LayerInstance("Sequential", tuple(values), {})
 
 
-def list_children(layers: Mapping[str, CodeValue], method: str) -> CodeList:
+def make_child_list(layers: Mapping[str, CodeValue], method: str) -> CodeList:
     """Return the child layers of a module, paired with their names if the method returns names."""
     return CodeList([*layers.items()] if method == "named_children" else layers.values())
 
@@ -219,7 +219,7 @@ class CallEvaluator(LayerEvaluator):
 
     def evaluate_call(self, node: ast.Call) -> CodeValue:
         """Evaluate a call, or return the tensors that the user provides for it."""
-        if (given := self.given_tensor(node)) is not MISSING:
+        if (given := self.user_tensors(node)) is not MISSING:
             return given
         try:
             return self.dispatch_call(node)
@@ -352,7 +352,7 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(joined, ShapeError) and all(isinstance(result, ShapeError) for result in results):
             raise joined
         for result in results[1:]:
-            joined = join_values(joined, result, callee.error)
+            joined = merge_values(joined, result, callee.error)
         if isinstance(joined, ShapeError):
             raise joined
         return joined
@@ -453,7 +453,7 @@ class CallEvaluator(LayerEvaluator):
             call = Call(name, tuple(self.evaluate_bindings(node.args)), {}, error)  # type: ignore[arg-type]
             result, items = call_list_method(base, call)
             if items is not None:
-                self.journal.write(base.state, "items", items)
+                self.undo_log.write(base.state, "items", items)
             return result
         if isinstance(base, CodeDict):
             return self.call_dict_method(node, base, name)
@@ -475,7 +475,7 @@ class CallEvaluator(LayerEvaluator):
         if base.name in CACHE_CLASSES:
             return self.call_cache_method(node, name)
         is_listing = name in CHILD_METHODS and not node.args
-        return list_children(base.children, name) if is_listing else MISSING
+        return make_child_list(base.children, name) if is_listing else MISSING
 
     def call_cache_method(self, node: ast.Call, name: str) -> CodeValue:
         """Call a method of an empty transformers cache, or return `MISSING` for an unknown method."""
@@ -491,7 +491,7 @@ class CallEvaluator(LayerEvaluator):
         path, arguments = dotted_name(node.func.value), [*self.evaluate_expressions(node.args)]
         layers = base.positional
         if name == "extend" and arguments:
-            added = CodeList(self.list_items(node.args[0], arguments[0])).items
+            added = CodeList(self.iterable_items(node.args[0], arguments[0])).items
             changed = replace(base, positional=(*layers, *added), child_names=())
         elif name == "insert" and len(arguments) == 2 and isinstance(arguments[0], int):
             moved = (*layers[: arguments[0]], arguments[1], *layers[arguments[0] :])
@@ -532,19 +532,19 @@ class CallEvaluator(LayerEvaluator):
             key = self.make_dict_key(node.args[0], arguments[0])
             value = base.items.get(key, arguments[1] if len(arguments) == 2 else None)
             if name == "pop":
-                self.journal.write(base.state, "items", {own: item for own, item in base.items.items() if own != key})
+                self.undo_log.write(base.state, "items", {own: item for own, item in base.items.items() if own != key})
             if isinstance(value, ShapeError):
                 raise value
             return value
         if name == "setdefault" and len(arguments) == 2:
             key = self.make_dict_key(node.args[0], arguments[0])
             if key not in base.items:
-                self.journal.write(base.state, "items", base.items | {key: arguments[1]})
+                self.undo_log.write(base.state, "items", base.items | {key: arguments[1]})
             return get_item(base, arguments[0], self.error_factory(node))
         if name == "update" and len(arguments) <= 1 and all(isinstance(argument, CodeDict) for argument in arguments):
             others = [argument.items for argument in arguments if isinstance(argument, CodeDict)]
             added = {key: value for other in others for key, value in other.items()} | self.evaluate_keywords(node)
-            self.journal.write(base.state, "items", base.items | added)
+            self.undo_log.write(base.state, "items", base.items | added)
             return None
         raise self.error(node, f"{truncate(name)} of a dict is not supported")
 
@@ -561,7 +561,7 @@ class CallEvaluator(LayerEvaluator):
         operands = self.take_iterators(node, [*self.evaluate_expressions(node.args)])
         if name in ("list", "tuple", "enumerate", "reversed", "zip", "sum"):
             operands = [
-                CodeList(self.list_items(argument, operand)) if isinstance(operand, TracedTensor) else operand
+                CodeList(self.iterable_items(argument, operand)) if isinstance(operand, TracedTensor) else operand
                 for argument, operand in zip(node.args, operands, strict=False)
             ]
         elif len(operands) == 1 and isinstance(operands[0], TracedTensor) and operands[0].size is None:
@@ -581,7 +581,7 @@ class CallEvaluator(LayerEvaluator):
         if any(value is other for index, value in enumerate(iterators) for other in iterators[:index]):
             raise self.error(node, "an iterator that is taken twice is not supported")
         return [
-            CodeList(self.list_items(argument, value)) if value in iterators else value
+            CodeList(self.iterable_items(argument, value)) if value in iterators else value
             for argument, value in zip(node.args, operands, strict=False)
         ] + [*operands[len(node.args) :]]
 
@@ -625,13 +625,13 @@ class CallEvaluator(LayerEvaluator):
         value = self.evaluate(node.args[0])
         if name == "iter":
             is_iterator = isinstance(value, CodeList) and value.is_iterator
-            return value if is_iterator else CodeList(self.list_items(node.args[0], value), is_iterator=True)
+            return value if is_iterator else CodeList(self.iterable_items(node.args[0], value), is_iterator=True)
         if not isinstance(value, CodeList):
             raise self.record_unknown_call(node, self.error(node, "the items of this iterator are not known"))
         item: Binding = self.error(node, "there are no more items")
         if value.bindings:
             item, *rest = value.bindings
-            self.journal.write(value.state, "items", tuple(rest))
+            self.undo_log.write(value.state, "items", tuple(rest))
         elif len(node.args) == 2:
             item = self.evaluate(node.args[1])
         if isinstance(item, ShapeError):
@@ -686,7 +686,7 @@ class CallEvaluator(LayerEvaluator):
         if name == "dict":
             items = self.evaluate(node.args[0]) if node.args else CodeDict({})
             if isinstance(items, CodeList | tuple):
-                items = self.make_dict(node.args[0], self.list_items(node.args[0], items))
+                items = self.make_dict(node.args[0], self.iterable_items(node.args[0], items))
             if not isinstance(items, CodeDict):
                 raise self.error(node, "only a dict, pairs and keyword arguments of dict are supported")
             added = self.evaluate_keywords(node)
@@ -718,7 +718,7 @@ class CallEvaluator(LayerEvaluator):
         if not isinstance(base, ObjectValue) or not isinstance(attribute, str):
             return nan if name == "hasattr" else MISSING
         if name == "setattr":
-            self.journal.write(base.attributes, attribute, rest[0])
+            self.undo_log.write(base.attributes, attribute, rest[0])
             return None
         value = self.find_member(base, attribute)
         if name == "hasattr":
@@ -778,7 +778,7 @@ class CallEvaluator(LayerEvaluator):
         cls = self.find_value(dotted_name(kind))
         if isinstance(cls, ClassValue):
             return isinstance(value, ObjectValue) and cls in value.cls.resolution_order()
-        if isinstance(value, Monomial) and self.may_be_none(value) and str(value) not in self.given_names:
+        if isinstance(value, Monomial) and self.may_be_none(value) and str(value) not in self.input_size_names:
             return None  # an unknown name may be a size, a string or a tuple
         if isinstance(value, Monomial) and name in ("int", "str"):
             return name == "int"
@@ -883,7 +883,7 @@ class CallEvaluator(LayerEvaluator):
         values = self.evaluate_bindings(node.args)
         if name == "ModuleDict":
             return values[0] if values and isinstance(values[0], CodeDict) else CodeDict({})
-        return CodeList(self.list_items(node.args[0], self.evaluate(node.args[0])) if values else ())
+        return CodeList(self.iterable_items(node.args[0], self.evaluate(node.args[0])) if values else ())
 
     def evaluate_function_call(
         self, node: ast.Call, function: ast.expr, base_name: str, name: str, base_value: CodeValue
@@ -959,7 +959,7 @@ class CallEvaluator(LayerEvaluator):
 
         Any other name may denote a tensor.
         """
-        return is_number(value) and (not isinstance(value, Monomial) or {*dim_names([value])} <= self.given_names)
+        return is_number(value) and (not isinstance(value, Monomial) or {*dim_names([value])} <= self.input_size_names)
 
     def construct_tensor(
         self, node: ast.Call, name: str, values: Sequence[CodeValue], *, is_scalar: bool
@@ -1045,7 +1045,7 @@ class CallEvaluator(LayerEvaluator):
         if not isinstance(tensor, TracedTensor) or not name or not target:
             return
         dims = target[0] if isinstance(target[0], tuple) else target
-        line = propose_binding(name, tensor.shape, dims, self.given_names | self.sizes.keys())
+        line = propose_binding(name, tensor.shape, dims, self.input_size_names | self.sizes.keys())
         if line:
             names = line.partition(" = ")[0]
             self.notes[f"{names} can be any size; to bind: {line}"] = None
@@ -1104,7 +1104,7 @@ class CallEvaluator(LayerEvaluator):
         if not name or len(name) == 1 or not isinstance(self.evaluate(node), Monomial) or self.is_assigned(name):
             return
         last = name.rpartition(".")[2]
-        if last not in self.given_names and not {name, last} & self.sizes.keys():
+        if last not in self.input_size_names and not {name, last} & self.sizes.keys():
             raise self.undeclared_size_list_error(node)
 
     def evaluate_arguments(

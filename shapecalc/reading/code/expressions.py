@@ -30,8 +30,8 @@ from shapecalc.reading.code.logic import (
     compare_values,
     freeze_value,
     is_tuple_index,
-    join_values,
     make_set,
+    merge_values,
     truth_value,
 )
 from shapecalc.reading.code.memory import MISSING
@@ -40,8 +40,8 @@ from shapecalc.reading.code.scopes import InterpreterState
 from shapecalc.reading.code.source import dotted_name, is_dict_item
 from shapecalc.reading.code.values import (
     MAYBE_NONE,
+    PENDING_CHANGE,
     UNKNOWN_INTEGER,
-    UNNAMED_CHANGE,
     AnswerableError,
     Binding,
     CallFrame,
@@ -102,7 +102,7 @@ class ExpressionEvaluator(InterpreterState):
 
         Raises `ShapeError` (usage) for an unsupported expression.
         """
-        value = self.evaluate_node(node)
+        value = self.dispatch_expression(node)
         if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Subscript | ast.Compare):
             value = mark_not_none(value)
         return self.describe_untraced_change(node, value)
@@ -112,13 +112,13 @@ class ExpressionEvaluator(InterpreterState):
 
         A change is untraced if no stage represents it. An existing description is kept.
         """
-        if isinstance(value, TracedTensor) and value.untraced_change == UNNAMED_CHANGE:
+        if isinstance(value, TracedTensor) and value.untraced_change == PENDING_CHANGE:
             return replace(value, untraced_change=self.source_text(node))
         if isinstance(value, tuple) and any(isinstance(item, TracedTensor) for item in value):
             return tuple([self.describe_untraced_change(node, item) for item in value])
         return value
 
-    def evaluate_node(self, node: ast.expr) -> CodeValue:
+    def dispatch_expression(self, node: ast.expr) -> CodeValue:
         """Evaluate an expression with the method for its node type.
 
         Raises `ShapeError` (usage) for an unsupported expression.
@@ -204,7 +204,7 @@ class ExpressionEvaluator(InterpreterState):
             if is_true is not None:
                 return self.evaluate(node.body if is_true else node.orelse)
             taken, other = self.evaluate_binding(node.body), self.evaluate_binding(node.orelse)
-            joined = join_values(taken, other, self.branch_error(node, node.test))
+            joined = merge_values(taken, other, self.branch_error(node, node.test))
             if isinstance(joined, ShapeError):
                 raise joined
             return joined
@@ -242,7 +242,7 @@ class ExpressionEvaluator(InterpreterState):
         An unknown truth value is looked up among the values that the user provides.
         """
         is_true = None if isinstance(value, ShapeError) else truth_value(value)
-        if is_true is None and (given := self.given_value(node)) is not MISSING:
+        if is_true is None and (given := self.user_value(node)) is not MISSING:
             return truth_value(given)
         return is_true
 
@@ -347,7 +347,7 @@ class ExpressionEvaluator(InterpreterState):
             if isinstance(node, ast.Starred):
                 value = self.evaluate(node.value)
                 if isinstance(value, CodeList | LayerInstance | TensorChunks):
-                    value = tuple(self.list_items(node.value, value))  # type: ignore[arg-type]  # errors are raised
+                    value = tuple(self.iterable_items(node.value, value))  # type: ignore[arg-type]  # errors are raised
                 if not isinstance(value, tuple):
                     raise (
                         self.undeclared_size_list_error(node.value)
@@ -545,7 +545,7 @@ class ExpressionEvaluator(InterpreterState):
 
     def evaluate_subscript(self, node: ast.Subscript, base_node: ast.expr, index: ast.expr) -> CodeValue:
         """Return an item of a container, or index a tensor."""
-        if (given := self.given_tensor(node)) is not MISSING:
+        if (given := self.user_tensors(node)) is not MISSING:
             return given
         name, key = dotted_name(base_node), self.evaluate(index)
         if name == "ACT2FN":
@@ -574,7 +574,7 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(base, CodeDict) and (isinstance(key, Monomial | float) or UNKNOWN_KEY in base.items):
             return self.get_possible_item(node, base)
         if isinstance(base, tuple | CodeList) and key is UNKNOWN_INTEGER:
-            return self.merge_items(node, self.list_items(node, base))
+            return self.merge_items(node, self.iterable_items(node, base))
         return get_item(base, key, self.error_factory(node))
 
     def lookup_entry(self, node: ast.Subscript, key: str) -> CodeValue:
@@ -582,7 +582,7 @@ class ExpressionEvaluator(InterpreterState):
 
         The user provides it for the source text of the entry, or for its key.
         """
-        given = self.given_value(node)
+        given = self.user_value(node)
         return self.lookup_size(node, key) if given is MISSING else given
 
     def index_tensor_or_record(self, node: ast.Subscript, tensor: TracedTensor, key: CodeValue) -> CodeValue:
@@ -590,7 +590,7 @@ class ExpressionEvaluator(InterpreterState):
         try:
             return self.index_tensor(node, tensor, key)
         except AnswerableError as error:
-            raise self.ask_for_shape(node, ShapeError(error.problem)) from None
+            raise self.record_unknown_shape(node, ShapeError(error.problem)) from None
 
     def get_possible_item(self, node: ast.Subscript, table: CodeDict) -> CodeValue:
         """Return the merged items of a dict for a key that may be unknown."""
@@ -606,7 +606,7 @@ class ExpressionEvaluator(InterpreterState):
         unknown = self.error(node, "the key is not known", "give it with --where")
         first, *others = items or (unknown,)
         for other in others:
-            first = join_values(first, other, unknown)
+            first = merge_values(first, other, unknown)
         if isinstance(first, ShapeError):
             raise unknown
         return first
@@ -644,9 +644,9 @@ class ExpressionEvaluator(InterpreterState):
 
     def evaluate_iterable(self, node: ast.expr) -> Sequence[Binding]:
         """Return the items of the iterable in a `for` clause."""
-        return self.list_items(node, self.evaluate(node))
+        return self.iterable_items(node, self.evaluate(node))
 
-    def list_items(self, node: ast.expr, value: CodeValue) -> Sequence[Binding]:
+    def iterable_items(self, node: ast.expr, value: CodeValue) -> Sequence[Binding]:
         """Return the items of an iterable value.
 
         Raises `ShapeError` (usage) for unknown items.
@@ -656,7 +656,7 @@ class ExpressionEvaluator(InterpreterState):
         if isinstance(value, CodeList):
             items = value.bindings
             if value.is_iterator:
-                self.journal.write(value.state, "items", ())
+                self.undo_log.write(value.state, "items", ())
             return items
         if isinstance(value, CodeDict):
             return [*value.items]  # type: ignore[list-item]  # keys are constants

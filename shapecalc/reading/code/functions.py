@@ -11,11 +11,11 @@ from shapecalc.reading.code.call_evaluation import (
     CHILD_METHODS,
     SELF_METHODS,
     CallEvaluator,
-    list_children,
+    make_child_list,
     make_sequential,
 )
 from shapecalc.reading.code.layer_calls import layer_attribute
-from shapecalc.reading.code.logic import join_values
+from shapecalc.reading.code.logic import merge_values
 from shapecalc.reading.code.memory import MISSING
 from shapecalc.reading.code.source import ENTRY_METHODS, PASTE_HINT, dotted_name
 from shapecalc.reading.code.values import (
@@ -170,7 +170,7 @@ class FunctionEvaluator(CallEvaluator):
         value = results[-1][0]
         for other, error in results[-2::-1]:
             assert error is not None
-            value = join_values(value, other, error)
+            value = merge_values(value, other, error)
         if isinstance(value, ShapeError):
             raise value
         return value
@@ -252,9 +252,9 @@ class FunctionEvaluator(CallEvaluator):
         given = dict(zip(fields, positional, strict=False)) | {**keywords}
         for name, default in fields.items():
             if name in given:
-                self.journal.write(instance.attributes, name, given[name])
+                self.undo_log.write(instance.attributes, name, given[name])
             elif default is None:
-                self.journal.write(instance.attributes, name, error(f"the field {truncate(name)} is missing"))
+                self.undo_log.write(instance.attributes, name, error(f"the field {truncate(name)} is missing"))
 
     def initialize_layer(
         self,
@@ -270,7 +270,7 @@ class FunctionEvaluator(CallEvaluator):
         """
         base = self.library_base_name(cls)
         if base == "PreTrainedModel" and positional:
-            self.journal.write(instance.attributes, "config", positional[0])
+            self.undo_log.write(instance.attributes, "config", positional[0])
         if base in ("", *MODULE_CLASSES):
             return
         values = [*CodeList(positional).items]
@@ -278,7 +278,7 @@ class FunctionEvaluator(CallEvaluator):
             self.add_children(instance, values, error)
             return
         layer = LayerInstance(base, tuple(values), dict(keywords))  # type: ignore[arg-type]
-        self.journal.write(instance.attributes, LAYER_KEY, make_sequential(values) if base == "Sequential" else layer)
+        self.undo_log.write(instance.attributes, LAYER_KEY, make_sequential(values) if base == "Sequential" else layer)
 
     def add_children(self, instance: ObjectValue, values: Sequence[CodeValue], error: ErrorFactory) -> None:
         """Add the modules in a list or a dict to the children of a module container."""
@@ -291,7 +291,7 @@ class FunctionEvaluator(CallEvaluator):
         else:
             raise error("the modules of this container are not known")
         for name, child in children.items():
-            self.journal.write(instance.attributes, name, child)
+            self.undo_log.write(instance.attributes, name, child)
 
     def is_module_list(self, value: ObjectValue) -> bool:
         """Return whether the class of an object derives from `ModuleList`."""
@@ -412,23 +412,23 @@ class FunctionEvaluator(CallEvaluator):
             layers = instance.layer or LayerInstance("Sequential", (), {})
             key = self.evaluate(node.args[0]) if len(node.args) > 1 else str(len(layers.positional))
             added = layers.add_child(str(key), self.evaluate(node.args[-1]))
-            self.journal.write(instance.attributes, LAYER_KEY, added)
+            self.undo_log.write(instance.attributes, LAYER_KEY, added)
         if name in ("register_buffer", "register_parameter", "add_module", "register_module") and len(node.args) > 1:
             key = self.evaluate(node.args[0])
             if not isinstance(key, str):
                 raise error("the name is not known")
-            self.journal.write(instance.attributes, key, self.evaluate_binding(node.args[1]))
+            self.undo_log.write(instance.attributes, key, self.evaluate_binding(node.args[1]))
             return None
         if name in ("forward", "__call__") and (layer := instance.layer):
             values = [*self.evaluate_expressions(node.args)]
             return self.apply_layer(layer, values, {}, error)  # type: ignore[arg-type]
         if name in SETTER_METHODS and len(node.args) == 1:
-            self.journal.write(instance.attributes, SETTER_METHODS[name], self.evaluate_binding(node.args[0]))
+            self.undo_log.write(instance.attributes, SETTER_METHODS[name], self.evaluate_binding(node.args[0]))
             return None
         if name in SELF_METHODS:
             return instance
         is_listing = name in CHILD_METHODS and not node.args
-        return list_children(instance.children, name) if is_listing else MISSING
+        return make_child_list(instance.children, name) if is_listing else MISSING
 
     def create_object(
         self, cls: ClassValue, node: ast.stmt | ast.expr, *, has_unknown_numbers: bool = False
@@ -492,7 +492,7 @@ class FunctionEvaluator(CallEvaluator):
             if name in inputs:
                 frame.variables[name] = inputs[name]
             elif name in self.sizes:
-                frame.variables[name] = self.find_given_class(self.sizes[name])
+                frame.variables[name] = self.find_user_class(self.sizes[name])
                 self.used_size_names.add(name)
             elif name in defaults:
                 frame.variables[name] = self.evaluate_in_frame(function.frame, defaults[name])

@@ -25,7 +25,7 @@ from shapecalc.reading.code.values import (
     CodeValue,
     ErrorFactory,
     TracedTensor,
-    add_to_conditions,
+    attach_conditions,
     derived_tensor,
     index_count_error,
 )
@@ -76,7 +76,7 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
     if tensor.conventions.is_strided:
         result = replace(result, strides=_index_strides(sliced, arrays, array_positions, result.shape))
     result = replace(result, kinds=tensor.kinds)
-    return add_to_conditions(result, _index_conditions(expanded, tensor, result, error))
+    return attach_conditions(result, _index_conditions(expanded, tensor, result, error))
 
 
 def _index_strides(
@@ -179,6 +179,6 @@ def _index_conditions(
     for item in expanded:
         is_unread = isinstance(item, IndexArray) and item.tensor.rank and 0 in result.shape and tensor.shape[axis] != 0
         if isinstance(item, IndexArray) and not is_unread:
-            conditions += range_conditions(item.tensor, tensor, axis, error, has_negative=True)
+            conditions += range_conditions(item.tensor, tensor, axis, error, accepts_negative=True)
         axis += item is not None
     return conditions

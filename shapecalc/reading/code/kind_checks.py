@@ -32,7 +32,7 @@ from shapecalc.reading.code.values import (
     CodeValue,
     ErrorFactory,
     TracedTensor,
-    add_to_conditions,
+    attach_conditions,
     find_extremes,
     is_integer,
     is_number,
@@ -247,23 +247,23 @@ def require_equal_kinds(tensor: TracedTensor, source: CodeValue, call: Call) -> 
 
 
 def range_conditions(
-    index: TracedTensor, tensor: TracedTensor, axis: int, error: ErrorFactory, *, has_negative: bool = False
+    index: TracedTensor, tensor: TracedTensor, axis: int, error: ErrorFactory, *, accepts_negative: bool = False
 ) -> Conditions:
     """Return the conditions under which known elements of an index are in range.
 
-    The elements of `index` select indices along the axis `axis`. If `has_negative` is True, negative indices count from
-    the end. Raises `CheckRefused` (index-out-of-range) if an element is out of range.
+    The elements of `index` select indices along the axis `axis`. If `accepts_negative` is True, negative indices count
+    from the end. Raises `CheckRefused` (index-out-of-range) if an element is out of range.
     """
     dim = tensor.shape[axis]
     if 0 in index.shape or (index.extremes is None and dim != 0):
         return ()
     low, high = index.extremes or (0, 0)
     try:
-        if dim == 0 or (low < 0 and not has_negative):
+        if dim == 0 or (low < 0 and not accepts_negative):
             raise Unsatisfiable
         return (*require_min_size(dim, high + 1), *require_min_size(dim, -low))
     except Unsatisfiable:
-        outside = low if low < 0 and (not has_negative or (isinstance(dim, int) and low < -dim)) else high
+        outside = low if low < 0 and (not accepts_negative or (isinstance(dim, int) and low < -dim)) else high
         raise CheckRefused(error(f"dim {axis} is {dim}, and has no index {outside}"), INDEX_OUT_OF_RANGE) from None
 
 
@@ -274,11 +274,13 @@ def require_indices(
     axis: int,
     call: Call,
     *,
-    has_negative: bool = False,
+    accepts_negative: bool = False,
 ) -> TracedTensor:
     """Add to a result the conditions under which the elements of an index are in range.
 
     Raises `CheckRefused` if the index is not an integer, or if a known element of it is out of range.
     """
     require_kinds(index, "i", call, "the index")
-    return add_to_conditions(result, range_conditions(index, tensor, axis, call.error, has_negative=has_negative))
+    return attach_conditions(
+        result, range_conditions(index, tensor, axis, call.error, accepts_negative=accepts_negative)
+    )

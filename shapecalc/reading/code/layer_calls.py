@@ -18,16 +18,16 @@ from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.logic import is_explicitly_false, truth_value
 from shapecalc.reading.code.memory import MISSING
-from shapecalc.reading.code.shape_arguments import are_unequal
+from shapecalc.reading.code.shape_arguments import are_different_integers
 from shapecalc.reading.code.values import (
     UNKNOWN_ELEMENT,
     UNKNOWN_INTEGER,
     CodeValue,
     LayerInstance,
     TracedTensor,
-    add_conditions,
     are_unmodified_inputs,
     derived_tensor,
+    inherit_conditions,
     is_dim,
     mark_untraced_change,
     unwrap_sizes,
@@ -196,7 +196,7 @@ def _name_unknown_sizes(value: CodeValue, call: Call) -> CodeValue:
     if isinstance(value, tuple):
         return tuple([_name_unknown_sizes(size, call) for size in value])
     is_unknown = value is UNKNOWN_INTEGER or value is UNKNOWN_ELEMENT
-    return call.program.element_size(value) if is_unknown and call.program is not None else value
+    return call.program.data_dependent_size(value) if is_unknown and call.program is not None else value
 
 
 def _apply_to_symbolic_sizes(
@@ -306,13 +306,13 @@ def _add_bias_conditions(result: TracedTensor, weight: Shape, bias: TracedTensor
         raise call.refusal(f"with a bias its weight has 2 dims, and this one has {len(weight)}")
     size = result.shape[-1 - count] or weight[0]
     if count:
-        fits = bias.rank == 1 and not are_unequal(bias.shape[0], size)
+        fits = bias.rank == 1 and not are_different_integers(bias.shape[0], size)
     else:
         pairs = zip(bias.shape[::-1], result.shape[::-1], strict=False)
-        fits = bias.rank <= result.rank and not any(own != 1 and are_unequal(own, dim) for own, dim in pairs)
+        fits = bias.rank <= result.rank and not any(own != 1 and are_different_integers(own, dim) for own, dim in pairs)
     if not fits:
         raise call.refusal(f"its bias is {shape_text(bias.shape)}, and it adds a value for each of {size}")
-    return add_conditions(result, [bias])
+    return inherit_conditions(result, [bias])
 
 
 def parse_spatial_rank(name: str) -> int:

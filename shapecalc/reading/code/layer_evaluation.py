@@ -34,8 +34,8 @@ from shapecalc.reading.code.values import (
 )
 from shapecalc.reading.preserving import (
     CAST,
-    CAST_TYPES,
     CASTING_FUNCTIONS,
+    ELEMENT_TYPE_NAME,
     ELEMENTWISE,
     PRESERVING_FUNCTIONS,
     SAME_STRIDES,
@@ -50,7 +50,7 @@ DEVICE_NAME = r"(?i)device|cuda|cpu|mps|^-?\d+$"
 
 def is_not_float32(name: str) -> bool:
     """Return whether the name of a dtype denotes a type other than float32."""
-    return re.fullmatch(CAST_TYPES, name) is not None and name not in ("float", "float32")
+    return re.fullmatch(ELEMENT_TYPE_NAME, name) is not None and name not in ("float", "float32")
 
 
 def is_known_layer(name: str) -> bool:

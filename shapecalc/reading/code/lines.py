@@ -26,7 +26,7 @@ from shapecalc.reading.code.values import (
     is_dim,
 )
 
-RESULT = ""
+UNNAMED_RESULT = ""
 """The name that represents a value without a name: a returned value or the value of an expression statement."""
 UNKNOWN_SHAPE = "?"
 """The text for the shape of an unknown value."""
@@ -125,7 +125,7 @@ def result_names(records: Sequence[StatementRecord], count: int) -> list[str | N
     names: list[str | None] = [None] * count
     if last is None:
         return names
-    if RESULT not in last.names:
+    if UNNAMED_RESULT not in last.names:
         bound = [*last.names]
         return [*bound] if len(bound) == count else names
     item_names = _returned_names(last.text)
@@ -175,7 +175,7 @@ def shapes_and_sizes(record: StatementRecord) -> tuple[dict[str, Shape | None], 
         elif is_dim(value):
             sizes[name or "result"] = value
         else:
-            item_names = _returned_names(record.text) if name == RESULT else []
+            item_names = _returned_names(record.text) if name == UNNAMED_RESULT else []
             labelled = [*_iter_labelled_tensors(name, value, item_names)]
             if any(isinstance(part, TracedTensor) for _, part in labelled):
                 are_items = len(labelled) > 1 and all(re.fullmatch(r".*\[\d+\]", label) for label, _ in labelled)

@@ -13,7 +13,7 @@ from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.kind_checks import require_equal_kinds
 from shapecalc.reading.code.logic import truth_value
 from shapecalc.reading.code.operands import apply_multi_operand
-from shapecalc.reading.code.shape_arguments import are_unequal
+from shapecalc.reading.code.shape_arguments import are_different_integers
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
 
@@ -106,7 +106,7 @@ def apply_pad_sequence(call: Call) -> CodeValue:
 def _may_broadcast(shape: Shape, target: Shape) -> bool:
     """Return whether a tensor may broadcast to a shape."""
     pairs = zip(shape[::-1], target[::-1], strict=False)
-    return len(shape) <= len(target) and not any(own != 1 and are_unequal(own, dim) for own, dim in pairs)
+    return len(shape) <= len(target) and not any(own != 1 and are_different_integers(own, dim) for own, dim in pairs)
 
 
 def sum_sizes(sizes: Sequence[Dim], tensor: TracedTensor) -> Dim:
@@ -157,7 +157,7 @@ def _multiply_matrices(tensors: Sequence[TracedTensor], call: Call) -> CodeValue
         raise call.refusal("it takes two matrices or more")
     for left, right in pairwise(tensors):
         require_equal_kinds(left, right, call)
-        if are_unequal(left.shape[-1], right.shape[0]):
+        if are_different_integers(left.shape[-1], right.shape[0]):
             raise call.refusal(f"{shape_text(left.shape)} and {shape_text(right.shape)} have no product")
     if len(tensors) == 1:
         return tensors[0]

@@ -120,7 +120,7 @@ def is_tuple_index(value: CodeList) -> bool:
     return any(item is None or item is Ellipsis or isinstance(item, items) for item in value.bindings)
 
 
-def join_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
+def merge_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
     """Merge the values of a name after two branches.
 
     Returns `error` if the values differ.
@@ -158,14 +158,14 @@ def _merge_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> Co
 def _merge_sequences(
     left: tuple[CodeValue, ...] | CodeList, right: tuple[CodeValue, ...] | CodeList, error: ShapeError
 ) -> Binding:
-    """Merge two sequences item by item with `join_values`.
+    """Merge two sequences item by item with `merge_values`.
 
     Returns `error` if their lengths differ.
     """
     ours, theirs = [value.bindings if isinstance(value, CodeList) else value for value in (left, right)]
     if len(ours) != len(theirs):
         return error
-    items = [join_values(one, other, error) for one, other in zip(ours, theirs, strict=True)]
+    items = [merge_values(one, other, error) for one, other in zip(ours, theirs, strict=True)]
     if isinstance(left, CodeList):
         return CodeList(items)
     return error if any(isinstance(item, ShapeError) for item in items) else tuple(items)  # type: ignore[arg-type]

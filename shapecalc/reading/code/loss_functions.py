@@ -13,7 +13,12 @@ from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.kind_checks import require_indices, require_kinds
 from shapecalc.reading.code.operands import apply_multi_operand
-from shapecalc.reading.code.shape_arguments import BoundArguments, are_unequal, require_equal_shapes, require_tensor
+from shapecalc.reading.code.shape_arguments import (
+    BoundArguments,
+    are_different_integers,
+    require_equal_shapes,
+    require_tensor,
+)
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
 REDUCTIONS = (None, "mean", "sum", "batchmean")
@@ -52,7 +57,9 @@ def apply_class_loss(tensor: TracedTensor, arguments: BoundArguments, call: Call
     if not tensor.rank:
         raise call.refusal("it takes at least 1 dim, and the input is a scalar")
     axis = min(tensor.rank - 1, 1)
-    if isinstance(weight, TracedTensor) and (weight.rank != 1 or are_unequal(weight.shape[0], tensor.shape[axis])):
+    if isinstance(weight, TracedTensor) and (
+        weight.rank != 1 or are_different_integers(weight.shape[0], tensor.shape[axis])
+    ):
         raise call.refusal(f"its weight is {shape_text(weight.shape)}, and there are {tensor.shape[axis]} classes")
     losses = (*tensor.shape[:axis], *tensor.shape[axis + 1 :])
     result = derived_tensor(losses if arguments["reduction"] not in REDUCTIONS else (), tensor, target)
@@ -70,7 +77,7 @@ def _require_class_indices(target: TracedTensor, losses: Shape, call: Call) -> N
 
     The target of a single loss may be a vector of one element.
     """
-    if not losses and not are_unequal(target.shape[0] if target.rank == 1 else 1, 1):
+    if not losses and not are_different_integers(target.shape[0] if target.rank == 1 else 1, 1):
         losses = target.shape if target.rank == 1 else ()
-    if target.rank != len(losses) or any(map(are_unequal, target.shape, losses)):
+    if target.rank != len(losses) or any(map(are_different_integers, target.shape, losses)):
         raise call.refusal(f"its target is {shape_text(target.shape)}, and it takes {shape_text(losses)}")

@@ -20,7 +20,7 @@ from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import (
     BoundArguments,
     ResultFunction,
-    are_unequal,
+    are_different_integers,
     require_distinct_axes,
     require_flag,
     require_tensor,
@@ -36,7 +36,7 @@ def _require_matrix(tensor: TracedTensor, call: Call, *, is_square: bool = False
     require_kinds(tensor, "ifc" if call.name.endswith("matrix_power") else "fc", call, "its input")
     _require_two_dims(tensor, call)
     rows, columns = tensor.shape[-2:]
-    if is_square and are_unequal(rows, columns):
+    if is_square and are_different_integers(rows, columns):
         raise call.refusal(f"it takes square matrices, not {rows},{columns}")
     return rows, columns
 
@@ -160,7 +160,7 @@ def _require_right_side(
     B`, and B is a matrix.
     """
     is_left = not is_explicitly_false(arguments.get("left"))
-    if are_unequal(dims[0] if is_left else dims[-1], matrix.shape[-1]) or not (is_left or dims[1:]):
+    if are_different_integers(dims[0] if is_left else dims[-1], matrix.shape[-1]) or not (is_left or dims[1:]):
         raise call.refusal(f"{shape_text(right.shape)} is no right side for {shape_text(matrix.shape)}")
 
 
@@ -223,7 +223,7 @@ def _inner(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeV
         return derived_tensor(tensor.shape or other.shape, tensor, other)
     require_equal_kinds(tensor, other, call)
     require_kinds(tensor, "ifc", call, "its input")
-    if are_unequal(tensor.shape[-1], other.shape[-1]):
+    if are_different_integers(tensor.shape[-1], other.shape[-1]):
         raise call.refusal(f"the last dims of {shape_text(tensor.shape)} and {shape_text(other.shape)} differ")
     return derived_tensor((*tensor.shape[:-1], *other.shape[:-1]), tensor, other)
 
@@ -231,7 +231,7 @@ def _inner(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeV
 def _require_product(shapes: Sequence[Shape], ranks: Sequence[int], call: Call) -> None:
     """Raise `CheckRefused` unless two shapes have the ranks `ranks` and equal inner dims."""
     one, other = shapes
-    if [*map(len, shapes)] != [*ranks] or are_unequal(one[-1], other[-2 if len(other) > 1 else -1]):
+    if [*map(len, shapes)] != [*ranks] or are_different_integers(one[-1], other[-2 if len(other) > 1 else -1]):
         raise call.refusal(f"{shape_text(one)} and {shape_text(other)} have no product")
 
 
@@ -253,7 +253,7 @@ def _add_small_product(tensor: TracedTensor, arguments: BoundArguments, call: Ca
     else:
         _require_product((one.shape, other.shape), (2, 1) if call.name == "addmv" else (3, 3), call)
         dims = one.shape[:1] if call.name == "addmv" else (one.shape[1], other.shape[2])
-        if call.name == "addbmm" and are_unequal(one.shape[0], other.shape[0]):
+        if call.name == "addbmm" and are_different_integers(one.shape[0], other.shape[0]):
             raise call.refusal(f"{shape_text(one.shape)} and {shape_text(other.shape)} have no product")
     if call.name == "addmv" and dims == (0,):  # PyTorch returns the vector for a matrix without rows
         dims = tensor.shape
@@ -333,7 +333,7 @@ def _contract(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Co
     for one in axes:
         require_distinct_axes(one, call)
     pairs = [(tensor.shape[one], other.shape[two]) for one, two in zip(*axes, strict=False)]
-    if len(axes[0]) != len(axes[1]) or any(are_unequal(*pair) and 1 not in pair for pair in pairs):
+    if len(axes[0]) != len(axes[1]) or any(are_different_integers(*pair) and 1 not in pair for pair in pairs):
         raise call.refusal(f"{shape_text(tensor.shape)} and {shape_text(other.shape)} do not fit along these axes")
     kept = [
         dim
@@ -350,7 +350,9 @@ def _bilinear(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Co
     if weight.rank != 3 or tensor.rank != other.rank or not tensor.rank or 0 in weight.shape:
         raise call.refusal("it takes inputs of equal rank and a weight of 3 dims")
     wanted, found = weight.shape[1:], (tensor.shape[-1], other.shape[-1])
-    if any(map(are_unequal, wanted, found)) or any(map(are_unequal, tensor.shape[:-1], other.shape[:-1])):
+    if any(map(are_different_integers, wanted, found)) or any(
+        map(are_different_integers, tensor.shape[:-1], other.shape[:-1])
+    ):
         raise call.refusal(f"{shape_text(tensor.shape)} and {shape_text(other.shape)} do not fit {shape_text(wanted)}")
     return derived_tensor((*tensor.shape[:-1], weight.shape[0]), tensor, other)
 

@@ -1,6 +1,6 @@
 """Record changes of the mutable state of interpreted code, so that they can be undone.
 
-All mutable state (frames, objects and lists) is in dicts that are written with `Journal.write`, so that both branches
+All mutable state (frames, objects and lists) is in dicts that are written with `UndoLog.write`, so that both branches
 of a condition can be interpreted from the same state.
 """
 
@@ -19,15 +19,15 @@ Changes: TypeAlias = "dict[Slot, tuple[dict[Any, Any], Any, Any]]"
 """The dict, the key and the old or new value of each changed item."""
 
 
-class Journal:
+class UndoLog:
     """An undo log of changes to dicts.
 
     Each `start` is ended by `merge` or `roll_back`; they may be nested.
 
-    >>> journal, state = Journal(), {"x": 1}
-    >>> journal.start()
-    >>> journal.write(state, "x", 2)
-    >>> [value for _, _, value in journal.roll_back().values()], state
+    >>> undo_log, state = UndoLog(), {"x": 1}
+    >>> undo_log.start()
+    >>> undo_log.write(state, "x", 2)
+    >>> [value for _, _, value in undo_log.roll_back().values()], state
     ([2], {'x': 1})
     """
 

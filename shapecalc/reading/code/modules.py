@@ -40,7 +40,7 @@ class ImportedName(Record):
 
 
 @lru_cache(maxsize=4)
-def list_tree_nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+def walk_tree(tree: ast.AST) -> tuple[ast.AST, ...]:
     """Return all nodes of a syntax tree.
 
     The result is cached, because the walk costs as much as parsing.
@@ -55,7 +55,7 @@ def imported_names(tree: ast.AST) -> dict[str, ImportedName]:
     `from math import *` binds all of `MATH_NAMES`.
     """
     names = {}
-    for node in list_tree_nodes(tree):
+    for node in walk_tree(tree):
         if isinstance(node, ast.ImportFrom):
             is_math = (node.module, node.level) == ("math", 0)
             for alias in node.names:
@@ -67,7 +67,7 @@ def imported_names(tree: ast.AST) -> dict[str, ImportedName]:
 @lru_cache(maxsize=64)
 def module_aliases(tree: ast.AST) -> dict[str, str]:
     """Map each name that `import MODULE as NAME` binds to the full name of the module."""
-    aliases = [alias for node in list_tree_nodes(tree) if isinstance(node, ast.Import) for alias in node.names]
+    aliases = [alias for node in walk_tree(tree) if isinstance(node, ast.Import) for alias in node.names]
     return {alias.asname: alias.name for alias in aliases if alias.asname and alias.asname != alias.name}
 
 

@@ -20,9 +20,9 @@ from shapecalc.reading.code.values import (
     CodeValue,
     ErrorFactory,
     TracedTensor,
-    add_conditions,
     are_unmodified_inputs,
     derived_tensor,
+    inherit_conditions,
     is_number,
     mark_untraced_change,
 )
@@ -150,7 +150,7 @@ def _broadcast_tensors(values: Sequence[CodeValue], call: Call) -> tuple[CodeVal
         result = tensor.apply(BROADCAST, operands=tuple(operands[1:] if index == 0 else operands))
         strides = tensor.strides and compute_expand_strides(tensor.shape, tensor.strides, result.shape)
         others = [*tensors[:index], *tensors[index + 1 :]]
-        result = add_conditions(result, others)
+        result = inherit_conditions(result, others)
         results.append(
             replace(
                 result if are_unmodified_inputs([tensor, *others]) else mark_untraced_change(result), strides=strides
@@ -183,7 +183,7 @@ def apply_multi_operand(op: Op, values: Sequence[CodeValue], error: ErrorFactory
         [own for index, own in enumerate(strides) if index != main_index],
         {"operands": operands[1:] if main_index == 0 else operands, **options},
     )
-    result = replace(add_conditions(result, others), kinds=promote_kinds([tensor.kinds for tensor in tensors]))
+    result = replace(inherit_conditions(result, others), kinds=promote_kinds([tensor.kinds for tensor in tensors]))
     if op is BROADCAST:
         pairs = [*zip([tensor.shape for tensor in tensors], strides, strict=True)]
         is_known = main.conventions.is_strided and all(tensor.strides is not None for tensor in tensors)

@@ -12,7 +12,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest
 from shapecalc.core.results import SizeExpression
 from shapecalc.core.text import truncate
-from shapecalc.reading.code.values import Binding, GivenValue, LayerInstance
+from shapecalc.reading.code.values import Binding, LayerInstance, UserValue
 
 
 class StatementRecord(Record):
@@ -42,7 +42,7 @@ class UnknownCall(Record):
     """The proposed shape: the shape of the first argument, or None if it is not a tensor."""
     option: str = "input"
     """The option with which the user provides it: `input` for a shape, `where` for a number or a condition."""
-    value: GivenValue = None
+    value: UserValue = None
     """The proposed value of a condition, or None."""
     placeholder: str = "NUMBER"
     """The placeholder in a printed command if no value is proposed."""

@@ -14,7 +14,7 @@ from shapecalc.core.limits import MAX_DIM_TEXT_LENGTH
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, shape_text, truncate
-from shapecalc.reading.code.memory import MISSING, Journal
+from shapecalc.reading.code.memory import MISSING, UndoLog
 from shapecalc.reading.code.results import StatementRecord, UnknownCall, UnnamedInputIdentified
 from shapecalc.reading.code.source import MODULE_NAMES, EntryPoint, dotted_name, is_dict_item, normalize_tensor_name
 from shapecalc.reading.code.values import (
@@ -23,10 +23,10 @@ from shapecalc.reading.code.values import (
     ClassValue,
     CodeValue,
     ErrorFactory,
-    GivenValue,
     ProgramSizes,
     StageRefused,
     TracedTensor,
+    UserValue,
     initial_tensor,
     single_name,
 )
@@ -48,9 +48,7 @@ SIZE_LIST_NAME = r"(.*_)?(shape|sizes|dims|perm|axes)"
 class InterpreterState:
     """The state of an interpreter, with lookup of names and error builders."""
 
-    def __init__(
-        self, text: str, dialect: str, sizes: Mapping[str, GivenValue], records: list[StatementRecord]
-    ) -> None:
+    def __init__(self, text: str, dialect: str, sizes: Mapping[str, UserValue], records: list[StatementRecord]) -> None:
         """Create an interpreter of the code `text`.
 
         `sizes` maps names and expressions in the code to their values. The interpreted statements are appended to
@@ -59,7 +57,7 @@ class InterpreterState:
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
         self.own_text = text
         """The text of the code, excluding imported files."""
-        self.program, self.journal = ProgramSizes(), Journal()
+        self.program, self.undo_log = ProgramSizes(), UndoLog()
         self.tree = ast.Module([], [])
         """The syntax tree of the interpreted code."""
         self.entry: EntryPoint | None = None
@@ -76,7 +74,7 @@ class InterpreterState:
         self.notes: dict[str, None] = {}
         self.used_size_names: set[str] = set()
         """The names that the code has looked up as sizes."""
-        self.given_names: set[str] = set()
+        self.input_size_names: set[str] = set()
         """The names of symbolic sizes in the shapes of the inputs."""
         self.module_names: Set[str] = MODULE_NAMES
         """The names of modules in the code."""
@@ -103,12 +101,12 @@ class InterpreterState:
         self.in_place_change = ""
         """The first expression that may change the elements of a tensor in place, or an empty string if there is none.
         """
-        self.leave_choice: int | None = None
+        self.exit_choice: int | None = None
         """The index of the unknown condition that ends the current iteration of a loop.
 
         None outside of loops with an unknown number of iterations.
         """
-        self.leave_count = 0
+        self.exit_count = 0
         """The number of unknown conditions in the current iteration so far that may end it."""
         self.in_shape_argument = False
         """Whether a shape argument is being evaluated. In it, an input of rank 1 denotes a size."""
@@ -141,7 +139,7 @@ class InterpreterState:
 
     def bind_variable(self, name: str, value: Binding) -> None:
         """Set a variable in the current frame."""
-        self.journal.write(self.frame.variables, name, value)
+        self.undo_log.write(self.frame.variables, name, value)
 
     def find_value(self, name: str) -> Binding:
         """Return the value of a dotted name, or `MISSING`.
@@ -179,7 +177,7 @@ class InterpreterState:
         self.used_size_names.update(names)
         size_name = next((own for own in names if own in self.sizes), None)
         if size_name is not None:
-            return self.find_given_class(self.sizes[size_name])
+            return self.find_user_class(self.sizes[size_name])
         tensor = self.inputs.get(last)
         if tensor is not None and tensor.size is not None:
             return tensor.size
@@ -187,13 +185,13 @@ class InterpreterState:
             raise self.undeclared_size_list_error(node)
         return named_dim(last)
 
-    def find_given_class(self, value: GivenValue) -> CodeValue:
+    def find_user_class(self, value: UserValue) -> CodeValue:
         """Return the class in the code with the name `value`, or `value` itself."""
         name = single_name(value)
         found = self.find_value(name) if name and name not in self.sizes else MISSING
         return found if isinstance(found, ClassValue) else value
 
-    def given_value(self, node: ast.expr) -> CodeValue:
+    def user_value(self, node: ast.expr) -> CodeValue:
         """Return the value that the user provides for an expression, or `MISSING`."""
         if not self.sizes:
             return MISSING  # type: ignore[no-any-return]
@@ -201,7 +199,7 @@ class InterpreterState:
         self.used_size_names.add(text)
         return self.sizes.get(text, MISSING)  # type: ignore[no-any-return]
 
-    def given_tensor(self, node: ast.Call | ast.Subscript) -> CodeValue:
+    def user_tensors(self, node: ast.Call | ast.Subscript) -> CodeValue:
         """Return the tensors that the user provides for a call or an item, or `MISSING`.
 
         The user may write the line number before the text of a call.
@@ -244,20 +242,20 @@ class InterpreterState:
             value = None
         finally:
             self.is_quiet = was_quiet
-        return self.ask_for_shape(node, error, value.shape if isinstance(value, TracedTensor) else None)
+        return self.record_unknown_shape(node, error, value.shape if isinstance(value, TracedTensor) else None)
 
-    def ask_for_shape(self, node: ast.expr, error: ShapeError, proposal: Shape | None = None) -> ShapeError:
+    def record_unknown_shape(self, node: ast.expr, error: ShapeError, proposal: Shape | None = None) -> ShapeError:
         """Record an expression whose shape the user can provide, and return its error."""
         count = self.unpacked_counts.get(node, 1)
         self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, proposal, count=count)
         return error
 
-    def record_unknown_value(self, node: ast.expr, error: ShapeError, proposal: GivenValue = None) -> ShapeError:
+    def record_unknown_value(self, node: ast.expr, error: ShapeError, proposal: UserValue = None) -> ShapeError:
         """Record an expression whose value the user can provide, and return its error."""
         self.unknown_calls[error] = UnknownCall(ast.unparse(node), node.lineno, None, "where", proposal)
         return error
 
-    def list_unknown_calls(self, final: ShapeError | None = None) -> list[UnknownCall]:
+    def collect_unknown_calls(self, final: ShapeError | None = None) -> list[UnknownCall]:
         """Return the unknown calls on which statements depend, in order.
 
         `final` is the error of the result. A call that occurs on several lines is listed once, unless the proposals for
@@ -282,12 +280,12 @@ class InterpreterState:
         if self.has_unnamed_input:
             raise UnnamedInputIdentified(ast.unparse(node))
         error = self.error(node, "the shape of this tensor is not known", self.input_hint(node, example))
-        return self.ask_for_shape(node, error) if is_dict_item(node) else error
+        return self.record_unknown_shape(node, error) if is_dict_item(node) else error
 
     def absent_value_error(self, node: ast.expr) -> ShapeError:
         """Build the error for a name that is None where the code needs a tensor, with a hint."""
         error = self.error(node, "this is None here", self.input_hint(node, "B,T,C"))
-        return self.ask_for_shape(node, error) if isinstance(node, ast.Name) else error
+        return self.record_unknown_shape(node, error) if isinstance(node, ast.Name) else error
 
     def input_hint(self, node: ast.expr, example: str) -> str:
         """Return a hint to declare the shape of an expression with `--input`."""

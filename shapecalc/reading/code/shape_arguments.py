@@ -69,10 +69,10 @@ def require_flag(value: CodeValue, call: Call) -> None:
 
 def require_equal_shapes(tensor: TracedTensor, other: TracedTensor, call: Call) -> None:
     """Raise `CheckRefused` if two shapes differ."""
-    if tensor.rank != other.rank or any(map(are_unequal, tensor.shape, other.shape)):
+    if tensor.rank != other.rank or any(map(are_different_integers, tensor.shape, other.shape)):
         raise call.refusal(f"it takes equal shapes, not {shape_text(tensor.shape)} and {shape_text(other.shape)}")
 
 
-def are_unequal(one: Dim, other: Dim) -> bool:
+def are_different_integers(one: Dim, other: Dim) -> bool:
     """Return whether two sizes are integers that differ."""
     return isinstance(one, int) and isinstance(other, int) and one != other

@@ -24,7 +24,7 @@ from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import (
     BoundArguments,
     ResultFunction,
-    are_unequal,
+    are_different_integers,
     replace_dim,
     require_distinct_axes,
     require_elements,
@@ -42,8 +42,8 @@ from shapecalc.reading.code.statistics_functions import STATISTICS_FUNCTIONS
 from shapecalc.reading.code.values import (
     CodeValue,
     TracedTensor,
-    add_conditions,
     derived_tensor,
+    inherit_conditions,
     initial_tensor,
     is_dim,
     is_number,
@@ -112,12 +112,12 @@ def _write_at_indices(tensor: TracedTensor, arguments: BoundArguments, call: Cal
     source = arguments["source"]
     if isinstance(source, TracedTensor):
         wanted = replace_dim(tensor.shape, axis, product(index.shape))
-        differs = source.rank != tensor.rank or any(map(are_unequal, source.shape, wanted))
+        differs = source.rank != tensor.rank or any(map(are_different_integers, source.shape, wanted))
     if index.rank > 1 or (isinstance(source, TracedTensor) and differs):
         raise call.refusal(f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
     require_equal_kinds(tensor, source, call)
     result = derived_tensor(tensor.shape, tensor, index)
-    return require_indices(result, index, tensor, axis, call, has_negative=call.name.startswith("index_fill"))
+    return require_indices(result, index, tensor, axis, call, accepts_negative=call.name.startswith("index_fill"))
 
 
 def _masked_scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
@@ -125,7 +125,7 @@ def _masked_scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call)
     require_kinds(mask, "b", call, "the mask")
     require_equal_kinds(tensor, arguments["source"], call)
     if call.name == "masked_scatter_":
-        return add_conditions(tensor, [mask.apply(EXPAND, target=tensor.shape)])
+        return inherit_conditions(tensor, [mask.apply(EXPAND, target=tensor.shape)])
     common = apply_multi_operand(BROADCAST, [tensor, mask], call.error)
     return derived_tensor(common.shape, common)
 
@@ -140,8 +140,8 @@ def _take_along_axis(tensor: TracedTensor, arguments: BoundArguments, call: Call
     if arguments["dim"] is None:
         flat = derived_tensor((product(tensor.shape),), tensor)
         result = derived_tensor((product(index.shape),), tensor, index)
-        has_negative = not tensor.conventions.torch_checks
-        return require_indices(result, index, flat, 0, call, has_negative=has_negative)
+        accepts_negative = not tensor.conventions.torch_checks
+        return require_indices(result, index, flat, 0, call, accepts_negative=accepts_negative)
     axis = call.to_axis(tensor, arguments["dim"])
     if tensor.rank != index.rank:
         raise call.refusal(f"indices {shape_text(index.shape)} do not fit {shape_text(tensor.shape)}")
@@ -274,9 +274,9 @@ def _shape_of_other(tensor: TracedTensor, arguments: BoundArguments, call: Call)
     """Return a tensor with the shape of another tensor."""
     other = require_tensor(arguments["other"], call)
     if call.name == "expand_as":
-        return add_conditions(tensor.apply(EXPAND, target=other.shape), [other])
+        return inherit_conditions(tensor.apply(EXPAND, target=other.shape), [other])
     changed = tensor.view(other.shape, call.error) if call.name == "view_as" else tensor.reshape(*other.shape)
-    return add_conditions(changed, [other])
+    return inherit_conditions(changed, [other])
 
 
 def _new_tensor(tensor: TracedTensor, call: Call) -> CodeValue:
@@ -361,7 +361,7 @@ def _kron(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
 
 def _cdist(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     other = require_tensor(arguments["other"], call)
-    if tensor.rank < 2 or other.rank < 2 or are_unequal(tensor.shape[-1], other.shape[-1]):
+    if tensor.rank < 2 or other.rank < 2 or are_different_integers(tensor.shape[-1], other.shape[-1]):
         raise call.refusal(f"{shape_text(tensor.shape)} and {shape_text(other.shape)} are not lists of points")
     batches = [derived_tensor(part.shape[:-2], part) for part in (tensor, other)]
     batch = apply_multi_operand(BROADCAST, batches, call.error)
@@ -394,7 +394,7 @@ def _elementwise_in_place(tensor: TracedTensor, call: Call) -> CodeValue:
         _require_square(tensor, call)
     others = [value for value in (*call.positional, *call.keywords.values()) if isinstance(value, TracedTensor)]
     for other in others:
-        tensor = add_conditions(tensor, [other.apply(EXPAND, target=tensor.shape)])
+        tensor = inherit_conditions(tensor, [other.apply(EXPAND, target=tensor.shape)])
     return tensor
 
 
@@ -408,7 +408,7 @@ def _put_at_indices(tensor: TracedTensor, arguments: BoundArguments, call: Call)
         raise call.error("the indices are a tuple of tensors")
     require_equal_kinds(tensor, values, call)
     written = values.apply(EXPAND, target=index_with_arrays(tensor, indices, call.error).shape)
-    return add_conditions(tensor, [written])
+    return inherit_conditions(tensor, [written])
 
 
 def _require_square(tensor: TracedTensor, call: Call) -> None:
@@ -419,7 +419,7 @@ def _require_square(tensor: TracedTensor, call: Call) -> None:
 
 
 def _view_as_complex(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
-    if not tensor.rank or are_unequal(tensor.shape[-1], 2):
+    if not tensor.rank or are_different_integers(tensor.shape[-1], 2):
         raise call.refusal(f"the last dim is 2, and the tensor is {shape_text(tensor.shape)}")
     return derived_tensor(tensor.shape[:-1], tensor)
 
@@ -431,7 +431,11 @@ def _view_as_real(tensor: TracedTensor, _: BoundArguments, __: Call) -> CodeValu
 def _grid_sample(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     grid = require_tensor(arguments["grid"], call)
     is_fit = tensor.rank == grid.rank and tensor.rank in (4, 5)
-    if not is_fit or are_unequal(grid.shape[-1], tensor.rank - 2) or are_unequal(tensor.shape[0], grid.shape[0]):
+    if (
+        not is_fit
+        or are_different_integers(grid.shape[-1], tensor.rank - 2)
+        or are_different_integers(tensor.shape[0], grid.shape[0])
+    ):
         raise call.refusal(f"a grid {shape_text(grid.shape)} does not sample {shape_text(tensor.shape)}")
     if 0 in tensor.shape[2:]:
         raise call.refusal(f"there is nothing to sample in {shape_text(tensor.shape)}")
@@ -444,7 +448,7 @@ def _affine_grid(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
         raise call.error("affine_grid needs the sizes of the output")
     rank = len(sizes) - 2
     wanted = (call.to_dim(sizes[0]), rank, rank + 1)
-    if tensor.rank != 3 or any(map(are_unequal, tensor.shape, wanted)):
+    if tensor.rank != 3 or any(map(are_different_integers, tensor.shape, wanted)):
         raise call.refusal(f"its matrices are {shape_text(wanted)}, not {shape_text(tensor.shape)}")
     return derived_tensor((call.to_dim(sizes[0]), *map(call.to_dim, sizes[2:]), len(sizes) - 2), tensor)
 
@@ -459,7 +463,9 @@ def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     text = " ".join([shape_text(part.shape) for part in parts])
     if min(part.rank for part in parts) < 2:
         raise call.refusal(f"attention takes at least 2 dims: {text}")
-    if are_unequal(tensor.shape[-1], key.shape[-1]) or are_unequal(key.shape[-2], value.shape[-2]):
+    if are_different_integers(tensor.shape[-1], key.shape[-1]) or are_different_integers(
+        key.shape[-2], value.shape[-2]
+    ):
         raise call.refusal(f"queries, keys and values do not fit: {text}")
     if truth_value(arguments["enable_gqa"]):
         return derived_tensor((*tensor.shape[:-1], value.shape[-1]), *parts)
@@ -490,7 +496,7 @@ def _dispatched_attention(tensor: TracedTensor, arguments: BoundArguments, call:
     The tensors have the dims `(batch, length, heads, channels)`. Source: dispatch_attention_fn of diffusers.
     """
     key, value = require_tensor(arguments["key"], call), require_tensor(arguments["value"], call)
-    if {tensor.rank, key.rank, value.rank} != {4} or are_unequal(tensor.shape[-1], key.shape[-1]):
+    if {tensor.rank, key.rank, value.rank} != {4} or are_different_integers(tensor.shape[-1], key.shape[-1]):
         text = " ".join([shape_text(part.shape) for part in (tensor, key, value)])
         raise call.refusal(f"queries, keys and values do not fit: {text}")
     return replace(derived_tensor((*tensor.shape[:-1], value.shape[-1]), tensor, key, value), strides=None)
@@ -550,7 +556,7 @@ def _apply_searchsorted(tensor: TracedTensor, arguments: BoundArguments, call: C
         values = derived_tensor((), tensor)
     values = require_tensor(values, call)
     is_fit = tensor.rank == 1 or (
-        tensor.rank == values.rank > 0 and not any(map(are_unequal, tensor.shape[:-1], values.shape[:-1]))
+        tensor.rank == values.rank > 0 and not any(map(are_different_integers, tensor.shape[:-1], values.shape[:-1]))
     )
     if not is_fit:
         raise call.refusal(f"boundaries {shape_text(tensor.shape)} do not fit {shape_text(values.shape)}")
@@ -603,10 +609,10 @@ def _add_product(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     """Apply `addmm` or `baddbmm`."""
     one, other = [require_tensor(arguments[name], call) for name in ("mat1", "mat2")]
     rank = 3 if call.name == "baddbmm" else 2
-    if (one.rank, other.rank) != (rank, rank) or are_unequal(one.shape[-1], other.shape[-2]):
+    if (one.rank, other.rank) != (rank, rank) or are_different_integers(one.shape[-1], other.shape[-2]):
         raise call.refusal(f"{shape_text(one.shape)} and {shape_text(other.shape)} have no product")
     result = derived_tensor((*one.shape[:-1], other.shape[-1]), one, other)
-    return add_conditions(result, [tensor.apply(EXPAND, target=result.shape)])
+    return inherit_conditions(result, [tensor.apply(EXPAND, target=result.shape)])
 
 
 def _as_strided(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:

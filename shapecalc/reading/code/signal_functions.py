@@ -7,7 +7,7 @@ from shapecalc.core.record import replace
 from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.logic import is_explicitly_false, truth_value
-from shapecalc.reading.code.shape_arguments import BoundArguments, are_unequal, replace_dim, to_dims
+from shapecalc.reading.code.shape_arguments import BoundArguments, are_different_integers, replace_dim, to_dims
 from shapecalc.reading.code.values import CodeValue, TracedTensor, derived_tensor
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ def fold_image(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     channels = quotient(tensor.shape[-2], product(kernel))
     columns = product(_window_counts(sizes, arguments, call, tensor))
     is_fraction = isinstance(channels, Monomial) and not channels.powers
-    if is_fraction or are_unequal(columns, tensor.shape[-1]):
+    if is_fraction or are_different_integers(columns, tensor.shape[-1]):
         raise call.refusal(f"columns {shape_text(tensor.shape)} are not those of {shape_text(sizes)}")
     return derived_tensor((*tensor.shape[:-2], channels, *sizes), tensor)
 

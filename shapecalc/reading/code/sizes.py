@@ -141,7 +141,7 @@ def _arange_shape(call: Call) -> Shape:
     numbers = (start, stop, 1 if step is None else step)
     if all(isinstance(number, int | float) for number in numbers) and any(isinstance(one, float) for one in numbers):
         if call.program is not None and any(isnan(number) for number in numbers):  # type: ignore[arg-type]
-            return (call.program.element_size(nan),)
+            return (call.program.data_dependent_size(nan),)
         if not all(isfinite(number) for number in numbers) or not numbers[2]:  # type: ignore[arg-type]
             raise call.error("the number of steps is not known")
         return (max(0, ceil((stop - start) / numbers[2])),)  # type: ignore[operator]  # they are numbers

@@ -16,8 +16,8 @@ from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, reject_unbracketed_names, split_outside_brackets, truncate
 from shapecalc.reading.code.calls import is_known_function
-from shapecalc.reading.code.modules import imported_names, list_tree_nodes
-from shapecalc.reading.code.values import GivenValue
+from shapecalc.reading.code.modules import imported_names, walk_tree
+from shapecalc.reading.code.values import UserValue
 
 MODULE_DIALECTS = {
     **dict.fromkeys(("torch", "F", "nn", "functional"), "torch"),
@@ -100,7 +100,7 @@ def split_named_shape(piece: str, *, is_last: bool = False) -> tuple[str, str]:
     return ("=".join(parts[:end]).strip(), "=".join(parts[end:])) if len(parts) > 1 else ("", piece)
 
 
-def parse_constant(text: str) -> tuple[GivenValue] | None:
+def parse_constant(text: str) -> tuple[UserValue] | None:
     """Parse a number, a truth value, a string, a nested list or None, and return it in a tuple.
 
     Returns None for any other text.
@@ -115,7 +115,7 @@ def parse_constant(text: str) -> tuple[GivenValue] | None:
     return None if isinstance(value, tuple) and all(isinstance(item, int) for item in value) else (value,)
 
 
-def _freeze_literal(value: object) -> GivenValue:
+def _freeze_literal(value: object) -> UserValue:
     """Return a literal with lists converted to tuples.
 
     Raises `ValueError` for a literal of another type.
@@ -223,7 +223,7 @@ def normalize_tensor_name(name: str) -> str:
 @lru_cache(maxsize=4)
 def imported_modules(tree: ast.AST) -> dict[str, str]:
     """Map the names that `import` statements bind to the full names of modules."""
-    aliases = [alias for node in list_tree_nodes(tree) if isinstance(node, ast.Import) for alias in node.names]
+    aliases = [alias for node in walk_tree(tree) if isinstance(node, ast.Import) for alias in node.names]
     return {alias.asname or alias.name.partition(".")[0]: alias.name for alias in aliases}
 
 
@@ -240,8 +240,8 @@ def _library_names(tree: ast.AST) -> dict[str, str]:
 def _detect_module_dialect(tree: ast.AST) -> str | None:
     """Return the dialect of the first module that code uses, or None."""
     libraries = _library_names(tree)
-    used = (node.id for node in list_tree_nodes(tree) if isinstance(node, ast.Name))
-    bases = {node.value for node in list_tree_nodes(tree) if isinstance(node, ast.Attribute)}
+    used = (node.id for node in walk_tree(tree) if isinstance(node, ast.Name))
+    bases = {node.value for node in walk_tree(tree) if isinstance(node, ast.Attribute)}
     modules = {base.id for base in bases if isinstance(base, ast.Name)}
     names = (name for name in used if name in modules or name not in libraries)
     return next(filter(None, (MODULE_DIALECTS.get(libraries.get(name, name)) for name in names)), None)
@@ -255,7 +255,7 @@ def find_unknown_library(tree: ast.AST) -> str | None:
     if _detect_module_dialect(tree) is not None:
         return None
     libraries = _library_names(tree)
-    paths = [dotted_name(node.func) for node in list_tree_nodes(tree) if isinstance(node, ast.Call)]
+    paths = [dotted_name(node.func) for node in walk_tree(tree) if isinstance(node, ast.Call)]
     roots = [path.partition(".")[0] for path in paths if is_known_function(path.rpartition(".")[2])]
     called = (libraries[root] for root in roots if root in libraries)
     return next((library for library in called if library not in MODULE_NAMES | sys.stdlib_module_names), None)
@@ -269,7 +269,7 @@ def detect_dialect(tree: ast.AST) -> str:
     if dialect := _detect_module_dialect(tree):
         return dialect
     markers = set[str | None]()
-    for node in list_tree_nodes(tree):
+    for node in walk_tree(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             # PyTorch's `transpose` takes two axes, NumPy's takes all axes
             takes_all_axes = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2

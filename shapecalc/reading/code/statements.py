@@ -26,7 +26,7 @@ from shapecalc.reading.code.comments import ShapeCheck, check_shapes
 from shapecalc.reading.code.expressions import UNKNOWN_KEY
 from shapecalc.reading.code.functions import MODULE_CLASSES
 from shapecalc.reading.code.library_sources import LIBRARY_MODULES, LIBRARY_SOURCES
-from shapecalc.reading.code.logic import join_values
+from shapecalc.reading.code.logic import merge_values
 from shapecalc.reading.code.memory import MISSING, Changes
 from shapecalc.reading.code.modules import (
     MAX_FILES,
@@ -116,7 +116,7 @@ class CodeInterpreter(AssignmentEvaluator):
             return CodeChain(refused.args[0], refused.args[1], self.collect_notes(), True, names=self.program.names)
         if isinstance(value, ShapeError):
             raise value
-        for name in self.sizes.keys() - self.given_names - self.used_size_names:
+        for name in self.sizes.keys() - self.input_size_names - self.used_size_names:
             self.notes[f"the code does not use {escape_unprintable(truncate(name))}"] = None
         return self.build_chain(value)
 
@@ -132,7 +132,7 @@ class CodeInterpreter(AssignmentEvaluator):
         Raises `StageRefused` for a refused op.
         """
         self.bind_inputs(inputs, strides)
-        self.given_names = {*dim_names([dim for dims in inputs.values() for dim in dims])}
+        self.input_size_names = {*dim_names([dim for dims in inputs.values() for dim in dims])}
         self.frame.variables["__name__"] = MODULE_NAME
         self.frame.imports, self.frame.aliases = {**imported_names(tree)}, module_aliases(tree)
         self.module_names = MODULE_NAMES | imported_modules(tree).keys()
@@ -366,16 +366,16 @@ class CodeInterpreter(AssignmentEvaluator):
             self.record_unknown_part(statement, error)
         state = self.frame.state
         if isinstance(statement, ast.Return):
-            self.journal.write(state, "results", (*state["results"], (error, None)))
-            self.journal.write(state, "exit", "return")
-            self.journal.write(state, "last", error)
+            self.undo_log.write(state, "results", (*state["results"], (error, None)))
+            self.undo_log.write(state, "exit", "return")
+            self.undo_log.write(state, "last", error)
             self.record_statement(statement, {"": error})
             return
         stored = names_in_statement(statement, ast.Store) - {""}
         self.record_in_place_change(statement)
         self.invalidate_containers(statement, error)
         if not stored or not self.assigns_declared_inputs(stored, names_in_statement(statement, ast.Load)):
-            self.journal.write(state, "last", error)
+            self.undo_log.write(state, "last", error)
             if stored and not self.is_quiet:
                 self.skipped_errors[error] = None
             for name in stored:
@@ -397,7 +397,7 @@ class CodeInterpreter(AssignmentEvaluator):
             is_change = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in LIST_METHODS
             if isinstance(node, ast.Call | ast.Subscript) and not (is_number or is_change):
                 if node is value or self.evaluate_binding(node) is error:
-                    self.ask_for_shape(node, error)
+                    self.record_unknown_shape(node, error)
                     return
             else:
                 pending += [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
@@ -429,7 +429,7 @@ class CodeInterpreter(AssignmentEvaluator):
             name = dotted_name(target) if target is not None else ""
             value = self.find_binding(name) if name else MISSING
             if isinstance(value, CodeList | CodeDict):
-                self.journal.write(value.state, "items", error)
+                self.undo_log.write(value.state, "items", error)
             elif isinstance(value, LayerInstance):
                 self.assign_name(name, error)
 
@@ -451,7 +451,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def interpret_statement(self, node: ast.stmt) -> None:
         """Interpret a statement, and record the values that it binds or returns."""
         if isinstance(node, ast.Raise | ast.Break | ast.Continue):
-            self.journal.write(self.frame.state, "exit", type(node).__name__.lower())
+            self.undo_log.write(self.frame.state, "exit", type(node).__name__.lower())
         if isinstance(node, IGNORED_STATEMENTS) or is_print_or_constant(node):
             return
         match node:
@@ -498,11 +498,11 @@ class CodeInterpreter(AssignmentEvaluator):
         self.record_statement(node, {name: binding for name, binding in names.items() if binding is not MISSING})
         tensors = value if isinstance(value, tuple) else value.bindings if isinstance(value, CodeList) else (value,)
         if isinstance(node, ast.Return):
-            self.journal.write(state, "results", (*state["results"], (value, None)))
-            self.journal.write(state, "exit", "return")
-            self.journal.write(state, "last", value)
+            self.undo_log.write(state, "results", (*state["results"], (value, None)))
+            self.undo_log.write(state, "exit", "return")
+            self.undo_log.write(state, "last", value)
         elif any(isinstance(item, TracedTensor | TensorChunks) for item in tensors):
-            self.journal.write(state, "last", value)
+            self.undo_log.write(state, "last", value)
 
     def record_statement(self, node: ast.stmt, names: Mapping[str, Binding]) -> None:
         """Record the values that a statement binds or returns.
@@ -515,7 +515,7 @@ class CodeInterpreter(AssignmentEvaluator):
         values = {
             name: copy_lists(value)
             for name, value in names.items()
-            if not (isinstance(value, Monomial) and str(value) == name and name not in self.given_names)
+            if not (isinstance(value, Monomial) and str(value) == name and name not in self.input_size_names)
         }
         text = self.source_text(node)
         self.records.append(StatementRecord(node.lineno, end, frame.function, frame.depth, values, text))
@@ -574,17 +574,17 @@ class CodeInterpreter(AssignmentEvaluator):
 
         Returns the exception if an op in the branch is refused.
         """
-        self.journal.start()
+        self.undo_log.start()
         try:
             self.interpret_body(body)
         except StageRefused as refused:
-            self.journal.roll_back()
+            self.undo_log.roll_back()
             self.refused_line = 0
             return refused
         except BaseException:
-            self.journal.roll_back()
+            self.undo_log.roll_back()
             raise
-        return self.journal.roll_back()
+        return self.undo_log.roll_back()
 
     def invalidate_assigned_names(
         self, node: ast.If | ast.Try | ast.For | ast.While, branches: Sequence[Changes], error: ShapeError
@@ -596,14 +596,14 @@ class CodeInterpreter(AssignmentEvaluator):
         for changes in branches:
             for container, key, _ in changes.values():
                 if container is not self.frame.state:
-                    self.journal.write(container, key, error)
+                    self.undo_log.write(container, key, error)
         for name in names_in_statement(node, ast.Store):
             self.assign_name(name, error)
         state = self.frame.state
         if any(isinstance(part, ast.Return) for part in ast.walk(node)):
-            self.journal.write(state, "results", (*state["results"], (error, None)))
-            self.journal.write(state, "exit", "return")
-        self.journal.write(state, "last", error)
+            self.undo_log.write(state, "results", (*state["results"], (error, None)))
+            self.undo_log.write(state, "exit", "return")
+        self.undo_log.write(state, "last", error)
 
     def merge_branches(self, branches: Sequence[Changes], error: ShapeError) -> None:
         """Merge the changes of two branches.
@@ -613,9 +613,9 @@ class CodeInterpreter(AssignmentEvaluator):
         """
         state = self.frame.state
         exits = [changes.get((id(state), "exit"), (state, "exit", ""))[2] for changes in branches]
-        if self.leave_choice is not None and 0 < sum(leaves in LOOP_EXITS for leaves in exits) < len(branches):
-            is_left = self.leave_count == self.leave_choice
-            self.leave_count += 1
+        if self.exit_choice is not None and 0 < sum(leaves in LOOP_EXITS for leaves in exits) < len(branches):
+            is_left = self.exit_count == self.exit_choice
+            self.exit_count += 1
             branches = [
                 changes for changes, leaves in zip(branches, exits, strict=True) if (leaves in LOOP_EXITS) == is_left
             ]
@@ -623,8 +623,8 @@ class CodeInterpreter(AssignmentEvaluator):
             return
         if {"break", "continue", "unknown"} & {*exits}:
             self.apply_changes(branches, error)
-            self.journal.write(state, "exit", "unknown")
-            self.journal.write(state, "last", error)
+            self.undo_log.write(state, "exit", "unknown")
+            self.undo_log.write(state, "last", error)
             return
         going = [changes for changes, leaves in zip(branches, exits, strict=True) if not leaves]
         before = state["results"]
@@ -635,11 +635,11 @@ class CodeInterpreter(AssignmentEvaluator):
         ]
         if going:
             self.apply_changes(going, error)
-            self.journal.write(state, "exit", "")
+            self.undo_log.write(state, "exit", "")
         else:
             self.apply_changes(branches, error)
-            self.journal.write(state, "exit", "return" if "return" in exits else "raise")
-        self.journal.write(state, "results", (*before, *results))
+            self.undo_log.write(state, "exit", "return" if "return" in exits else "raise")
+        self.undo_log.write(state, "results", (*before, *results))
 
     def apply_changes(self, branches: Sequence[Changes], error: ShapeError) -> None:
         """Apply the merged changes of the branches that may be executed."""
@@ -649,12 +649,12 @@ class CodeInterpreter(AssignmentEvaluator):
             first, *rest = [changes[slot][2] if slot in changes else before for changes in branches]
             for other in rest:
                 first = self.merge_slot(key, first, other, error)
-            self.journal.write(container, key, first)
+            self.undo_log.write(container, key, first)
 
     def merge_slot(self, key: object, left: Any, right: Any, error: ShapeError) -> Any:
         """Merge the values of one key of a frame, object, list or dict."""
         if key == "items" and isinstance(left, tuple) and isinstance(right, tuple):
-            joined = join_values(CodeList(left), CodeList(right), error)
+            joined = merge_values(CodeList(left), CodeList(right), error)
             return joined.state["items"] if isinstance(joined, CodeList) else error
         if isinstance(left, dict) and isinstance(right, dict):
             added = left.keys() ^ right.keys()  # an unknown key may equal any key of the other branch
@@ -664,33 +664,33 @@ class CodeInterpreter(AssignmentEvaluator):
             return {**left, **right, **items}
         if isinstance(left, dict) or isinstance(right, dict):
             return error
-        return left if left is right else join_values(left, right, error)
+        return left if left is right else merge_values(left, right, error)
 
     def interpret_loop(self, node: ast.For | ast.While) -> None:
         """Interpret a `for` or `while` loop.
 
         If the number of iterations is unknown, the loop is interpreted until another iteration changes no values.
         """
-        count, known, outer = len(self.records), {**self.skipped_errors}, (self.leave_choice, self.leave_count)
-        self.leave_choice = None
-        self.journal.start()
+        count, known, outer = len(self.records), {**self.skipped_errors}, (self.exit_choice, self.exit_count)
+        self.exit_choice = None
+        self.undo_log.start()
         try:
             if isinstance(node, ast.While):
                 self.interpret_while(node)
             else:
                 self.interpret_for(node)
         except UnknownIterations as unknown:
-            self.journal.roll_back()
+            self.undo_log.roll_back()
             del self.records[count:]
             self.skipped_errors = known
             self.interpret_unknown_loop(node, unknown)
         except BaseException:
-            self.journal.merge()
+            self.undo_log.merge()
             raise
         else:
-            self.journal.merge()
+            self.undo_log.merge()
         finally:
-            self.leave_choice, self.leave_count = outer
+            self.exit_choice, self.exit_count = outer
 
     def interpret_for(self, node: ast.For) -> None:
         """Interpret a `for` loop.
@@ -714,7 +714,7 @@ class CodeInterpreter(AssignmentEvaluator):
         try:
             value = self.evaluate(node)
             if not (isinstance(value, CodeList) and value.is_iterator):
-                yield from self.list_items(node, value)
+                yield from self.iterable_items(node, value)
                 return
         except ShapeError as error:
             unknown = UnknownIterations(error.problem)
@@ -723,7 +723,7 @@ class CodeInterpreter(AssignmentEvaluator):
             raise unknown from None
         while value.bindings:
             item, *rest = value.bindings
-            self.journal.write(value.state, "items", tuple(rest))
+            self.undo_log.write(value.state, "items", tuple(rest))
             yield item
 
     def interpret_unknown_loop(self, node: ast.For | ast.While, error: ShapeError) -> None:
@@ -741,7 +741,7 @@ class CodeInterpreter(AssignmentEvaluator):
             self.is_quiet = was_quiet
         if not is_stable:
             self.invalidate_assigned_names(node, [], error)
-        self.leave_choice = None
+        self.exit_choice = None
         self.interpret_body(node.orelse)
 
     def merge_iteration(self, node: ast.For | ast.While, error: ShapeError) -> bool:
@@ -752,10 +752,10 @@ class CodeInterpreter(AssignmentEvaluator):
         """
         branches: list[Changes | StageRefused] = []
         state = self.frame.state
-        self.leave_choice, self.leave_count = -1, 0
+        self.exit_choice, self.exit_count = -1, 0
         branches.append(self.interpret_iteration(node))
-        for choice in range(min(self.leave_count, MAX_EARLY_EXITS)):
-            was_quiet, self.is_quiet, self.leave_choice, self.leave_count = self.is_quiet, True, choice, 0
+        for choice in range(min(self.exit_count, MAX_EARLY_EXITS)):
+            was_quiet, self.is_quiet, self.exit_choice, self.exit_count = self.is_quiet, True, choice, 0
             branches.append(self.interpret_iteration(node))
             self.is_quiet = was_quiet
         possible = [branch for branch in branches if not isinstance(branch, StageRefused)]
@@ -769,22 +769,22 @@ class CodeInterpreter(AssignmentEvaluator):
         slots = {slot: (container, key) for changes in possible for slot, (container, key, _) in changes.items()}
         old = {slot: container.get(key, MISSING) for slot, (container, key) in slots.items()}
         self.apply_changes([{}, *possible], error)
-        self.journal.write(state, "results", (*before, *[(value, other or error) for value, other in results]))
+        self.undo_log.write(state, "results", (*before, *[(value, other or error) for value, other in results]))
         return any(container.get(key, MISSING) != old[slot] for slot, (container, key) in slots.items())
 
     def interpret_iteration(self, node: ast.For | ast.While) -> Changes | StageRefused:
         """Interpret one iteration of an unknown loop, undo its changes and return them."""
         self.count_iteration(node)
-        self.journal.start()
+        self.undo_log.start()
         if isinstance(node, ast.For):
             self.assign_unknown_item(node)
         inner = self.interpret_branch(node.body)
         if isinstance(inner, StageRefused):
-            self.journal.roll_back()
+            self.undo_log.roll_back()
             return inner
         for container, key, value in inner.values():
-            self.journal.write(container, key, value)
-        return self.journal.roll_back()
+            self.undo_log.write(container, key, value)
+        return self.undo_log.roll_back()
 
     def assign_unknown_item(self, node: ast.For) -> None:
         """Bind the target of a loop to an item of an iterable of unknown length."""
@@ -796,7 +796,7 @@ class CodeInterpreter(AssignmentEvaluator):
         items = value.bindings if isinstance(value, CodeList) else value if isinstance(value, tuple) else ()
         item: Binding = items[0] if items else error
         for other in items[1:]:
-            item = join_values(item, other, error)
+            item = merge_values(item, other, error)
         if not isinstance(item, ShapeError):
             self.assign_target(node.target, item)
             return
@@ -821,7 +821,7 @@ class CodeInterpreter(AssignmentEvaluator):
         """
         leaves = self.frame.state["exit"]
         if leaves in ("break", "continue", "unknown"):
-            self.journal.write(self.frame.state, "exit", "")
+            self.undo_log.write(self.frame.state, "exit", "")
         if leaves == "unknown":
             raise UnknownIterations(self.error(node, "how often this loop is run is not known").problem)
         return leaves not in ("", "continue")

@@ -22,7 +22,7 @@ from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import (
     BoundArguments,
     ResultFunction,
-    are_unequal,
+    are_different_integers,
     replace_dim,
     require_elements,
     require_flag,
@@ -94,7 +94,7 @@ def _diff(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
         if (part := arguments[name]) is not None:
             part = require_tensor(part, call)
             rest = [(replace_dim(one.shape, axis, 1) if one.rank == tensor.rank else ()) for one in (tensor, part)]
-            if part.rank != tensor.rank or any(map(are_unequal, *rest)):
+            if part.rank != tensor.rank or any(map(are_different_integers, *rest)):
                 raise call.refusal(f"{shape_text(part.shape)} does not extend {shape_text(tensor.shape)}")
             total = tensor.program.add_dims(total, part.shape[axis])
     length = max(0, total - count) if isinstance(total, int) else tensor.program.add_dims(total, -count)
@@ -134,7 +134,7 @@ def _integral(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> Co
         points = require_tensor(points, call)
         if points.rank != 1:
             raise call.error("points of several dims are not supported")
-        if are_unequal(points.shape[0], tensor.shape[axis]):
+        if are_different_integers(points.shape[0], tensor.shape[axis]):
             raise call.refusal(f"there are {points.shape[0]} points for a dim of {tensor.shape[axis]}")
     before, after, dim = tensor.shape[:axis], tensor.shape[axis + 1 :], tensor.shape[axis]
     if not call.name.startswith("cumulative"):
@@ -167,7 +167,7 @@ def _take(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeVa
     """Apply `take`, which indexes the flattened tensor."""
     index = require_tensor(arguments["index"], call)
     flat = derived_tensor((product(tensor.shape),), tensor)
-    return require_indices(derived_tensor(index.shape, tensor, index), index, flat, 0, call, has_negative=True)
+    return require_indices(derived_tensor(index.shape, tensor, index), index, flat, 0, call, accepts_negative=True)
 
 
 def _replace_part(tensor: TracedTensor, part: TracedTensor, source: CodeValue, call: Call) -> CodeValue:
@@ -176,7 +176,7 @@ def _replace_part(tensor: TracedTensor, part: TracedTensor, source: CodeValue, c
     Raises `CheckRefused` if the shapes of the part and of `source` differ.
     """
     source = require_tensor(source, call)
-    if source.rank != part.rank or any(map(are_unequal, source.shape, part.shape)):
+    if source.rank != part.rank or any(map(are_different_integers, source.shape, part.shape)):
         raise call.refusal(f"a part {shape_text(part.shape)} is not a tensor {shape_text(source.shape)}")
     return derived_tensor(tensor.shape, tensor, source)
 

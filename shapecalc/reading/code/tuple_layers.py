@@ -15,7 +15,7 @@ from shapecalc.core.text import shape_text
 from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.kind_checks import require_indices, require_kinds
 from shapecalc.reading.code.logic import is_explicitly_false, truth_value
-from shapecalc.reading.code.shape_arguments import are_unequal, require_tensor
+from shapecalc.reading.code.shape_arguments import are_different_integers, require_tensor
 from shapecalc.reading.code.values import CodeValue, LayerInstance, TracedTensor, derived_tensor
 
 TYPE_CHECKING = False
@@ -79,10 +79,12 @@ def _require_attention_inputs(parts: Sequence[TracedTensor], sizes: Sequence[Dim
     text = " ".join([shape_text(part.shape) for part in parts])
     if tensor.rank not in (2, 3) or {part.rank for part in parts} != {tensor.rank}:
         raise call.refusal(f"queries, keys and values have 2 or 3 dims: {text}")
-    if any(are_unequal(part.shape[-1], size) for part, size in zip(parts, sizes, strict=True)):
+    if any(are_different_integers(part.shape[-1], size) for part, size in zip(parts, sizes, strict=True)):
         raise call.refusal(f"the last dims are {', '.join(map(str, sizes))}: {text}")
     batches = [part.shape[1 - length] for part in parts] if tensor.rank == 3 else []
-    if are_unequal(key.shape[length], value.shape[length]) or any(are_unequal(batches[0], size) for size in batches):
+    if are_different_integers(key.shape[length], value.shape[length]) or any(
+        are_different_integers(batches[0], size) for size in batches
+    ):
         raise call.refusal(f"queries, keys and values do not fit: {text}")
 
 
@@ -103,7 +105,7 @@ def _require_masks(
         if not isinstance(part, TracedTensor):
             continue
         require_kinds(part, "bf", call, f"its {name}")
-        if part.rank != len(dims) or any(map(are_unequal, part.shape, dims)):
+        if part.rank != len(dims) or any(map(are_different_integers, part.shape, dims)):
             raise call.refusal(f"its {name} is {shape_text(part.shape)}, and it takes {shape_text(dims)}")
 
 
@@ -118,7 +120,7 @@ def _require_divisible_by_heads(call: Call, size: Dim, heads: Dim) -> None:
 def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
     """Apply a recurrent layer, and return the outputs and the final states."""
     hidden, size = call.to_dim(arguments["hidden_size"]), call.to_dim(arguments["input_size"])
-    if tensor.rank not in (2, 3) or are_unequal(tensor.shape[-1], size):
+    if tensor.rank not in (2, 3) or are_different_integers(tensor.shape[-1], size):
         raise call.refusal(f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
     layers = call.to_integer(arguments["num_layers"], 1)
     if 0 in (hidden, size, layers):
@@ -149,14 +151,14 @@ def _check_state_shapes(initial_states: CodeValue, states: Sequence[TracedTensor
     shapes = [part.shape for part in parts if isinstance(part, TracedTensor)]
     wanted = [state.shape for state in states]
     pairs = zip(shapes, wanted, strict=False)
-    if [*map(len, shapes)] != [*map(len, wanted)] or any(any(map(are_unequal, *pair)) for pair in pairs):
+    if [*map(len, shapes)] != [*map(len, wanted)] or any(any(map(are_different_integers, *pair)) for pair in pairs):
         found, expected = (" ".join(map(shape_text, part)) for part in (shapes, wanted))
         raise call.refusal(f"its states are {found}, and it takes {expected}")
 
 
 def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
     size = call.to_dim(arguments["d_model"])
-    if tensor.rank not in (2, 3) or are_unequal(tensor.shape[-1], size):
+    if tensor.rank not in (2, 3) or are_different_integers(tensor.shape[-1], size):
         raise call.refusal(f"it takes 2 or 3 dims that end in {size}, not {shape_text(tensor.shape)}")
     _require_divisible_by_heads(call, size, call.to_dim(arguments["nhead"]))
     if call.name == "TransformerEncoderLayer":
@@ -176,7 +178,7 @@ def _cell(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> Cod
     An LSTM cell also returns the next cell state.
     """
     hidden, size = call.to_dim(arguments["hidden_size"]), call.to_dim(arguments["input_size"])
-    if tensor.rank not in (1, 2) or are_unequal(tensor.shape[-1], size):
+    if tensor.rank not in (1, 2) or are_different_integers(tensor.shape[-1], size):
         raise call.refusal(f"it takes 1 or 2 dims that end in {size}, not {shape_text(tensor.shape)}")
     state = derived_tensor((*tensor.shape[:-1], hidden), tensor)
     states = (state, state) if call.name == "LSTMCell" else (state,)
@@ -190,9 +192,9 @@ def _bilinear(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) ->
     is_fit = (
         tensor.rank == other.rank > 0
         and 0 not in sizes
-        and not any(map(are_unequal, tensor.shape[:-1], other.shape[:-1]))
+        and not any(map(are_different_integers, tensor.shape[:-1], other.shape[:-1]))
     )
-    if not is_fit or any(map(are_unequal, (tensor.shape[-1], other.shape[-1]), sizes)):
+    if not is_fit or any(map(are_different_integers, (tensor.shape[-1], other.shape[-1]), sizes)):
         found = f"{shape_text(tensor.shape)} and {shape_text(other.shape)}"
         raise call.refusal(f"its inputs end in {sizes[0]} and {sizes[1]}, and these are {found}")
     return derived_tensor((*tensor.shape[:-1], call.to_dim(arguments["out_features"])), tensor, other)

@@ -54,7 +54,7 @@ CodeValue: TypeAlias = (
     " | ModuleValue | tuple[CodeValue, ...] | None"
 )
 """The value of an expression; nan represents an unknown number or truth value."""
-GivenValue: TypeAlias = "int | float | str | Shape | tuple[GivenValue, ...] | None"
+UserValue: TypeAlias = "int | float | str | Shape | tuple[UserValue, ...] | None"
 """A value that the user provides for a name, or for an expression such as a condition."""
 Binding: TypeAlias = "CodeValue | ShapeError"
 """The value of a name, or the error that is raised when the name is used."""
@@ -70,7 +70,7 @@ UNKNOWN_INTEGER = float("nan")
 """An unknown integer, such as an element of a tensor."""
 UNKNOWN_ELEMENT = float("nan")
 """An unknown number that depends on the elements of a tensor."""
-UNNAMED_CHANGE = "?"
+PENDING_CHANGE = "?"
 """The placeholder for an untraced change while the expression that causes it is evaluated."""
 
 
@@ -117,9 +117,9 @@ class ProgramSizes:
         """The definition of each new name, or None for any other name."""
         self.conditions: dict[Condition, None] = {}
         """The conditions under which divisions of symbolic sizes have no remainder."""
-        self.element_names: set[str] = set()
+        self.data_dependent_names: set[str] = set()
         """The names of sizes that depend on the elements of tensors."""
-        self.element_sizes: dict[int, tuple[object, Dim]] = {}
+        self.data_dependent_sizes: dict[int, tuple[object, Dim]] = {}
         """The scalar tensors that are used as sizes, with the names of these sizes, keyed by identity."""
 
     def add_dims(self, left: Dim, right: Dim) -> Dim:
@@ -142,14 +142,14 @@ class ProgramSizes:
         self.names.update(allocator.new_results)
         return result
 
-    def element_size(self, value: object) -> Dim:
+    def data_dependent_size(self, value: object) -> Dim:
         """Return the name of a size that depends on the elements of a tensor.
 
         The name is the same for the same tensor.
         """
-        if id(value) not in self.element_sizes or isinstance(value, float):
-            self.element_sizes[id(value)] = (value, self.new_name("K"))
-        return self.element_sizes[id(value)][1]
+        if id(value) not in self.data_dependent_sizes or isinstance(value, float):
+            self.data_dependent_sizes[id(value)] = (value, self.new_name("K"))
+        return self.data_dependent_sizes[id(value)][1]
 
     def new_name(self, prefix: str) -> Dim:
         """Return a new name for a data-dependent size."""
@@ -157,7 +157,7 @@ class ProgramSizes:
         while f"{prefix}{number}" in self.names:
             number += 1
         self.names[f"{prefix}{number}"] = None
-        self.element_names.add(f"{prefix}{number}")
+        self.data_dependent_names.add(f"{prefix}{number}")
         return named_dim(f"{prefix}{number}")
 
     def modulo(self, dim: Dim, divisor: int, *, negates: bool = False) -> Dim:
@@ -169,7 +169,7 @@ class ProgramSizes:
             return self.add_dims(product((divisor, self.floor_dim([dim, divisor - 1], divisor, 0))), product((-1, dim)))
         return self.add_dims(dim, product((-divisor, self.floor_dim([dim], divisor, 0))))
 
-    def divide_dim(self, fraction: Monomial, *, rounds_up: bool) -> Dim:
+    def round_dim(self, fraction: Monomial, *, rounds_up: bool) -> Dim:
         """Round a non-integral size down, or up if `rounds_up` is True.
 
         The result gets a new name.
@@ -361,7 +361,7 @@ class TracedTensor(Record):
             strides = contiguous_strides(self.shape)
         if function.keeps_elements:
             return replace(self, strides=strides)
-        change = self.untraced_change or UNNAMED_CHANGE
+        change = self.untraced_change or PENDING_CHANGE
         return replace(
             self, strides=strides, size=None, untraced_change=change, kinds=ANY_KIND.replace("b", ""), extremes=None
         )
@@ -723,7 +723,7 @@ def is_integer(value: CodeValue) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def single_name(value: CodeValue | GivenValue) -> str:
+def single_name(value: CodeValue | UserValue) -> str:
     """Return the name that the user provides as the value of an argument, or an empty string for any other value."""
     part = value[0] if isinstance(value, tuple) and len(value) == 1 else None
     return str(part) if isinstance(part, Monomial) and str(part).isidentifier() else ""
@@ -787,14 +787,14 @@ def initial_tensor(dims: Shape, dialect: str, program: ProgramSizes) -> TracedTe
     return TracedTensor(dims, (), dialect, program, strides=contiguous_strides(dims), input_shape=dims)
 
 
-def add_conditions(tensor: TracedTensor, others: Iterable[TracedTensor]) -> TracedTensor:
+def inherit_conditions(tensor: TracedTensor, others: Iterable[TracedTensor]) -> TracedTensor:
     """Add the conditions of other tensors to a tensor."""
     added = [condition for other in others for condition in other.conditions]
     earlier = tuple(dict.fromkeys((*tensor.earlier_conditions, *added)))
     return tensor if earlier == tensor.earlier_conditions else replace(tensor, earlier_conditions=earlier)
 
 
-def add_to_conditions(tensor: TracedTensor, conditions: Conditions) -> TracedTensor:
+def attach_conditions(tensor: TracedTensor, conditions: Conditions) -> TracedTensor:
     """Add conditions on sizes to a tensor."""
     earlier = tuple(dict.fromkeys((*tensor.earlier_conditions, *conditions)))
     return replace(tensor, earlier_conditions=earlier) if conditions else tensor
@@ -803,7 +803,7 @@ def add_to_conditions(tensor: TracedTensor, conditions: Conditions) -> TracedTen
 def derived_tensor(dims: Shape, *sources: TracedTensor) -> TracedTensor:
     """Return the start of a new chain, which depends on the conditions of other tensors."""
     first = sources[0]
-    return mark_untraced_change(add_conditions(initial_tensor(dims, first.dialect, first.program), sources))
+    return mark_untraced_change(inherit_conditions(initial_tensor(dims, first.dialect, first.program), sources))
 
 
 def split_tensor(tensor: TracedTensor, axis: int, **options: object) -> TensorChunks:
@@ -838,7 +838,7 @@ def unbind_first_axis(tensor: TracedTensor, error: ErrorFactory) -> TensorChunks
 
 def mark_untraced_change(tensor: TracedTensor) -> TracedTensor:
     """Mark the elements of a tensor as changed by an op without a stage."""
-    return replace(tensor, untraced_change=tensor.untraced_change or UNNAMED_CHANGE)
+    return replace(tensor, untraced_change=tensor.untraced_change or PENDING_CHANGE)
 
 
 def are_unmodified_inputs(tensors: Sequence[TracedTensor]) -> bool:

@@ -75,6 +75,8 @@ The first item that fits is used.
 
 MAX_STRAIGHT_END = 1
 """The maximum length of the horizontal end of a straight wire, in cells."""
+WIDE_SPACINGS = 2
+"""The number of the first spacings that only maps use."""
 
 
 def column_placeholders(placeholders: Placeholders, column: int) -> Mapping[int, str]:
@@ -380,7 +382,7 @@ def _lay_out_columns(
     reserved, most = (2, 20) if is_map and is_long_permutation(all_layouts) else (4, 16)
     pitch = 1 + (has_knots and axes <= MAX_SPACED_AXES)
     pitch = pitch if height is None else choose_row_pitch(axes, height, reserved, most)
-    for lines, room in SPACINGS:
+    for lines, room in SPACINGS if is_map else SPACINGS[WIDE_SPACINGS:]:
         if lines > pitch:
             continue
         stages = zip(all_layouts, columns, columns[1:], strict=False)

@@ -222,6 +222,7 @@ class AxisNames:
         )
         self.axis_names = [self._names_of_axis(axis, dim) for axis, dim in enumerate(self.shape)]
         self.boundaries = _axis_boundaries(self.shape, stage_origins)
+        self.operand_boundaries = _operand_boundaries(stage_origins)
         self.mixed_count = 0
         """The number of marks such as `~x` that were created so far."""
 
@@ -265,12 +266,11 @@ class AxisNames:
         for atom in atoms:
             if not isinstance(atom, origins.AxisAtom):
                 continue
-            if atom.operand:
-                result.append((self.operand_axis_name(atom.operand, atom.axis), atom.size))
-                continue
-            cuts, own = self.boundaries[atom.axis], self.axis_names[atom.axis]
-            is_whole, are_own = atom.size == self.shape[atom.axis], 1 < len(own) == len(cuts) - 1
-            low, high = (None, None) if is_whole and not are_own else _atom_bounds(atom)
+            cuts, own = self._boundaries_and_names(atom)
+            bounds = _atom_bounds(atom)
+            is_whole = bounds == (*cuts[-1:], *cuts[:1]) if atom.operand else atom.size == self.shape[atom.axis]
+            are_own = 1 < len(own) == len(cuts) - 1
+            low, high = (None, None) if is_whole and not are_own else bounds
             if low not in cuts or high not in cuts:
                 result.append(("".join(own), atom.size))
                 continue
@@ -278,6 +278,13 @@ class AxisNames:
             indices = range(cuts.index(high), cuts.index(low))
             result += [(parts[index], quotient(cuts[index], cuts[index + 1])) for index in indices]
         return result
+
+    def _boundaries_and_names(self, atom: origins.AxisAtom) -> tuple[list[Dim], tuple[str, ...]]:
+        """Return the strides at which stages split the axis of an atom, and the names of the axis."""
+        if not atom.operand:
+            return self.boundaries[atom.axis], self.axis_names[atom.axis]
+        cuts = self.operand_boundaries.get((atom.operand, atom.axis), [])
+        return cuts, (self.operand_axis_name(atom.operand, atom.axis),)
 
     def make_mark(self, atoms: Origin) -> DimMark:
         """Return the mark of a dim that consists of complete parts of axes."""
@@ -322,6 +329,20 @@ def _axis_boundaries(shape: Sequence[Dim | None], stage_origins: Iterable[Origin
                 tops = {high for _, high in ends[axis]} - {low for low, _ in ends[axis]} if axis in mixed else set()
                 ends[axis].update([(high, dim) for high in tops if dim is not None and high != dim])
     return [_nested_boundaries(parts) for parts in ends]
+
+
+def _operand_boundaries(stage_origins: Iterable[Origins]) -> dict[tuple[int, int], list[Dim]]:
+    """Return the strides at which stages split each axis of another operand, by operand and axis."""
+    ends = dict[tuple[int, int], set[tuple[Dim, Dim]]]()
+    for dim_origins in stage_origins:
+        own = dict[tuple[int, int], list[origins.AxisAtom]]()
+        for atom in (atom for origin in dim_origins for atom in origin or ()):
+            if isinstance(atom, origins.AxisAtom) and atom.operand:
+                own.setdefault((atom.operand, atom.axis), []).append(atom)
+        for key, parts in own.items():
+            if len(parts) > 1:
+                ends.setdefault(key, set()).update(map(_atom_bounds, parts))
+    return {key: _nested_boundaries(parts) for key, parts in ends.items()}
 
 
 def atom_boundaries(atoms: Iterable[origins.AxisAtom]) -> list[Dim]:

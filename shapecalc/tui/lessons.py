@@ -444,9 +444,9 @@ class TaskScreen(Dialog[Question | None]):
         self.query_one("#keys", ClickableText).set_text(line)
         if self.has_class("-outlined"):
             title, lines = self.outline()
-            panel = self.query_one("#outline", Static)
+            panel = self.query_one("#outline", Pane)
             panel.border_title = Content(title)
-            panel.update(stack_texts(lines))
+            panel.set_renderer(lambda _width, height: stack_texts(lines[:height]))
 
     def outline(self) -> tuple[str, list[Text]]:
         """Return the title and the lines of the list beside the task."""
@@ -454,7 +454,10 @@ class TaskScreen(Dialog[Question | None]):
 
     def compose_columns(self) -> ComposeResult:
         """Compose the list beside the task, followed by the task."""
-        yield Static("", id="outline", classes="panel", markup=False)
+        outline = Pane("outline")
+        outline.add_class("panel")
+        outline.can_focus = False
+        yield outline
         yield TaskPane()
 
     def shown_keys(self) -> tuple[Key, ...]:

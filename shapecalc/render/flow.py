@@ -30,7 +30,7 @@ from shapecalc.render.canvas import (
     rows_around,
 )
 from shapecalc.render.stage_layout import (
-    Cell,
+    DimCell,
     StageLayout,
     cell_mark_text,
     hide_dims,
@@ -87,7 +87,7 @@ def column_placeholders(placeholders: Placeholders, column: int) -> Mapping[int,
 class Column(Record):
     """A column of the flow diagram: dims, and their marks and sizes as text."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[DimCell, ...]
     marks: tuple[str, ...]
     dims: tuple[str, ...]
     is_scalar: bool
@@ -147,7 +147,7 @@ class FlowLayout(Record):
         return max([1 + self.pitch * (dims - 1), *(gap.wiring.height for gap in self.gaps[first:last])])
 
 
-def draw_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position: tuple[int, int]) -> None:
+def draw_token(canvas: Canvas, cell: DimCell, token: str, step_index: int, position: tuple[int, int]) -> None:
     """Draw the requested value of a dim on its wire.
 
     A pointer is added if step `step_index` determines the dim. `position` is the column and row of the canvas at which
@@ -161,7 +161,7 @@ def draw_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position
 
 
 def make_column(
-    cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout | None = None, *, min_width: int = 0
+    cells: tuple[DimCell, ...], glyphs: GlyphSet, layout: StageLayout | None = None, *, min_width: int = 0
 ) -> Column:
     """Return the column of a stage's output dims, or of the input dims.
 
@@ -358,7 +358,7 @@ def draw_flow(
 
 
 def _lay_out_columns(
-    cells: tuple[Cell, ...],
+    cells: tuple[DimCell, ...],
     all_layouts: tuple[StageLayout, ...],
     index: int,
     size: tuple[int, int],
@@ -614,7 +614,7 @@ class _FlowDrawing(Record):
         )
         return make_style(hue, dim=bool(is_dimmed))
 
-    def _dim_style(self, cell: Cell, position: tuple[int, int]) -> Style:
+    def _dim_style(self, cell: DimCell, position: tuple[int, int]) -> Style:
         """Return the style of the dim at a position."""
         if position in self.placeholders:
             return make_style("", bold=True, reverse=position == self.selected_dim, meta_item=("dim", position))

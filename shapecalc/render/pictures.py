@@ -41,7 +41,7 @@ from shapecalc.render.rulers import SPACIOUS_HEIGHT, can_draw_rulers, draw_ruler
 from shapecalc.render.stage_layout import (
     COMBINING_KINDS,
     INFER_RULES,
-    Cell,
+    DimCell,
     StageLayout,
     cell_mark_text,
     hide_dims,
@@ -565,7 +565,7 @@ def _size_only_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> 
 
 
 def _format_dims(
-    cells: tuple[Cell, ...], glyphs: GlyphSet, step_index: int | None = None, *, sizes_only: bool = False
+    cells: tuple[DimCell, ...], glyphs: GlyphSet, step_index: int | None = None, *, sizes_only: bool = False
 ) -> list[str]:
     """Format dims and their marks in two aligned columns.
 

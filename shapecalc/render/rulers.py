@@ -37,7 +37,7 @@ from shapecalc.render.canvas import (
 )
 from shapecalc.render.hints import sizes_text
 from shapecalc.render.stage_layout import (
-    Cell,
+    DimCell,
     StageLayout,
     mark_colour,
     mark_text,
@@ -363,7 +363,7 @@ def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int
     return BlockRulers(before, after, prod(ruler.size for ruler in before), mixed)
 
 
-def _shape_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphSet) -> tuple[Ruler, ...]:
+def _shape_rulers(cells: Sequence[DimCell], sizes: Mapping[str, int], glyphs: GlyphSet) -> tuple[Ruler, ...]:
     """Return the rulers of a shape, outermost first.
 
     Axes of size 1 have no ruler.
@@ -372,7 +372,7 @@ def _shape_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: Glyph
     strides = list(accumulate(reversed(dims), mul, initial=1))[-2::-1]
     size_width = min(MAX_SIZE_WIDTH, max([len(str(dim)) for dim in dims], default=0))
 
-    def make_ruler(cell: Cell, size: int, stride: int) -> Ruler:
+    def make_ruler(cell: DimCell, size: int, stride: int) -> Ruler:
         def label(_: Ruler) -> str:
             return f"{mark_text(cell.mark, glyphs)} {clip_text(str(size), MAX_SIZE_WIDTH, glyphs).rjust(size_width)}"
 

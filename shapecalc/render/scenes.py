@@ -38,7 +38,7 @@ from shapecalc.render.stage_layout import (
     COMBINING_KINDS,
     HUES,
     INFER_RULES,
-    Cell,
+    DimCell,
     StageLayout,
     cell_mark_text,
     input_cells,
@@ -499,7 +499,7 @@ class FilmBuilder:
         self.prompt = None
 
 
-def format_marked_dim(cell: Cell) -> str:
+def format_marked_dim(cell: DimCell) -> str:
     """Format a dim with its mark; a placeholder replaces an unresolved dim."""
     marked = cell_mark_text(cell, UNICODE)
     return UNICODE.placeholder if cell.dim is None else f"{marked} {cell.dim}".lstrip()

@@ -81,7 +81,7 @@ class DimMark(Record):
     """The colour of the axis, or the colour of merged dims; empty for no colour."""
 
 
-class Cell(Record):
+class DimCell(Record):
     """A dim before or after a stage, with the data for drawing it."""
 
     dim: Dim | None
@@ -106,8 +106,8 @@ class StageLayout(Record):
     """The name and the arguments of the stage, as in `reshape 0,-1`."""
     step_range: range
     """The indices of the stage's steps within the answer."""
-    cells_before: tuple[Cell, ...]
-    cells: tuple[Cell, ...]
+    cells_before: tuple[DimCell, ...]
+    cells: tuple[DimCell, ...]
     wires: tuple[tuple[int, ...], ...]
     """For each output dim of the stage, the indices of the input dims on which it depends."""
     mixing_dims: frozenset[int]
@@ -186,7 +186,7 @@ def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
     return clip_text(separator.join(texts), MAX_MARK_LENGTH, glyphs)
 
 
-def cell_mark_text(cell: Cell, glyphs: GlyphSet) -> str:
+def cell_mark_text(cell: DimCell, glyphs: GlyphSet) -> str:
     """Format the mark of a dim, or return "" if the mark equals the size."""
     return "" if cell.mark and "*".join(cell.mark.names) == str(cell.dim) else mark_text(cell.mark, glyphs)
 
@@ -406,7 +406,7 @@ def stage_layouts(answer: Trace | Chain) -> tuple[StageLayout, ...]:
 
 
 @lru_cache(maxsize=1)
-def lay_out_answer(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[StageLayout, ...]]:
+def lay_out_answer(answer: Trace | Chain) -> tuple[tuple[DimCell, ...], tuple[StageLayout, ...]]:
     """Return the cells of the input and the layouts of all stages."""
     finished = [stage for stage in answer.stages if stage.after is not None]
     of_input = [
@@ -415,7 +415,10 @@ def lay_out_answer(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[Stage
     ]
     naming, result = AxisNames(answer, of_input), list[StageLayout]()
     head = cells = tuple(
-        [Cell(dim, -1, DimMark(naming.axis_names[axis], _axes_colour([axis]))) for axis, dim in enumerate(answer.input)]
+        [
+            DimCell(dim, -1, DimMark(naming.axis_names[axis], _axes_colour([axis])))
+            for axis, dim in enumerate(answer.input)
+        ]
     )
     first, never = 0, len(answer.steps)
     for trace in answer.traces:
@@ -439,8 +442,8 @@ def _empty_stage(request: Request) -> Stage:
     return Stage(StageKind.RESHAPE, request.op, "", request.input, asked)
 
 
-def input_cells(answer: Trace | Chain) -> tuple[Cell, ...]:
-    """Return the cells of the input shape."""
+def input_cells(answer: Trace | Chain) -> tuple[DimCell, ...]:
+    """Return the dims of the input shape, with the data for drawing them."""
     return lay_out_answer(answer)[0]
 
 
@@ -459,7 +462,7 @@ def _build_layout(
     trace: Trace,
     stage: Stage,
     first_step: int,
-    inputs: tuple[tuple[Cell, ...], Origins, Origins],
+    inputs: tuple[tuple[DimCell, ...], Origins, Origins],
     unresolved_step: int,
     problem: Problem | None,
     axis_names: AxisNames,
@@ -500,7 +503,7 @@ def _build_layout(
     )
 
 
-def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
+def _refused_dim(request: Request, stage: Stage, cells: Sequence[DimCell], problem: Problem) -> int | None:
     """Return the index of the refused output dim, or None.
 
     If the problem does not concern the argument of the stage, this is the first unresolved output dim. If one item of
@@ -521,7 +524,7 @@ def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem:
 
 def _make_output_cells(
     stage: Stage, numbered_steps: list[tuple[int, Step]], unresolved_step: int, argument: object
-) -> list[Cell]:
+) -> list[DimCell]:
     """Return the output cells of a stage, without marks.
 
     `argument` is the argument of the stage. In the target of an expand, a 1 is treated as a requested value, because
@@ -529,7 +532,7 @@ def _make_output_cells(
     other dims.
     """
     settled = {
-        step.out: Cell(step.dim, number, None, _token_text(step))
+        step.out: DimCell(step.dim, number, None, _token_text(step))
         for number, step in numbered_steps
         if step.out is not None
     }
@@ -539,16 +542,16 @@ def _make_output_cells(
         settled |= {out: replace(settled[out], token="1") for out in stretched}
     if not stage.is_finished:
         requested = stage.requested if stage.kind not in (StageKind.SQUEEZE, StageKind.UNSQUEEZE) else ()
-        missing = [Cell(None, unresolved_step, None, str(dim)) for dim in requested]
-        missing += [Cell(None, unresolved_step)] * (max(settled, default=-1) + 1 - len(missing))
+        missing = [DimCell(None, unresolved_step, None, str(dim)) for dim in requested]
+        missing += [DimCell(None, unresolved_step)] * (max(settled, default=-1) + 1 - len(missing))
         return [settled.get(out) or cell for out, cell in enumerate(missing)]
     dims, last = stage.after or (), numbered_steps[-1][0] if numbered_steps else unresolved_step
     if stage.kind is StageKind.SQUEEZE:
         keeps = {step.sources[0]: number for number, step in numbered_steps if step.rule in rules.KEPT_DIM_RULES}
         dropped = find_dropped_axes(stage)
         kept = [axis for axis in range(len(stage.before)) if axis not in dropped]
-        settled = {out: Cell(dims[out], keeps.get(axis, last)) for out, axis in enumerate(kept)}
-    return [settled.get(out) or Cell(dim, last) for out, dim in enumerate(dims)]
+        settled = {out: DimCell(dims[out], keeps.get(axis, last)) for out, axis in enumerate(kept)}
+    return [settled.get(out) or DimCell(dim, last) for out, dim in enumerate(dims)]
 
 
 def _token_text(step: Step) -> str:
@@ -563,7 +566,7 @@ def find_dropped_axes(stage: Stage) -> list[int]:
     return [step.sources[0] for step in stage.steps if step.rule == rules.DROPPED_ONE]
 
 
-def _find_wires(stage: Stage, cells: Sequence[Cell], dim_origins: Origins) -> tuple[tuple[int, ...], ...]:
+def _find_wires(stage: Stage, cells: Sequence[DimCell], dim_origins: Origins) -> tuple[tuple[int, ...], ...]:
     """Return the input dims on which each output dim of a stage depends.
 
     A dim without an origin depends on the sources of its step, unless the stage has regrouped or combined the axes. A
@@ -579,7 +582,7 @@ def _find_wires(stage: Stage, cells: Sequence[Cell], dim_origins: Origins) -> tu
 def _assign_marks(
     trace: Trace,
     stage: Stage,
-    cells_before: Sequence[Cell],
+    cells_before: Sequence[DimCell],
     dim_origins: tuple[Origins, Origins],
     wires: Wires,
     axis_names: AxisNames,
@@ -624,7 +627,7 @@ def _assign_marks(
 
 
 def _operand_mark(
-    cells_before: Sequence[Cell],
+    cells_before: Sequence[DimCell],
     axes: tuple[int, ...],
     atoms: Origin | None,
     input_origin: Origin | None,
@@ -643,7 +646,9 @@ def _operand_mark(
     return replace(own, names=(*own.names[:-1], f"{own.names[-1]}+")) if joins and own.names else own
 
 
-def _find_parts(cells_before: Sequence[Cell], atoms: Origin, boundaries: Sequence[Sequence[Dim]]) -> AxisParts | None:
+def _find_parts(
+    cells_before: Sequence[DimCell], atoms: Origin, boundaries: Sequence[Sequence[Dim]]
+) -> AxisParts | None:
     """Return the input dims, or parts of them, that form an output dim.
 
     Returns None if a part belongs to an input dim with several names, or if the dim does not come from input axes.
@@ -687,7 +692,7 @@ def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> 
 
 
 def _mark_remaining_parts(
-    cells_before: Sequence[Cell], dim_origins: Origins, part_marks: dict[tuple[int, int], DimMark]
+    cells_before: Sequence[DimCell], dim_origins: Origins, part_marks: dict[tuple[int, int], DimMark]
 ) -> None:
     """Add marks for parts of axes that only dims that mix axes contain.
 

@@ -23,7 +23,7 @@ from shapecalc.reasoning.mistakes import Mistake, explain_prediction, find_same_
 from shapecalc.render.cut import can_cut
 from shapecalc.render.grid import build_tensor_path
 from shapecalc.render.hints import DimQuestion, is_size_requested, make_dim_question, should_ask_for_dim
-from shapecalc.render.stage_layout import Cell, stage_layouts, unresolved_trace
+from shapecalc.render.stage_layout import DimCell, stage_layouts, unresolved_trace
 from shapecalc.teaching.progress import Score
 from shapecalc.tui.question import Question, parse_followed_index, resolve_question
 
@@ -80,7 +80,7 @@ class Predictions:
         """The entry of each blank when it was submitted last."""
         self._layouts = () if answer is None else stage_layouts(answer)
         self.steps = () if answer is None else answer.steps
-        self.cells: Mapping[Blank, Cell] = {
+        self.cells: Mapping[Blank, DimCell] = {
             (column, row): cell
             for column, layout in enumerate(self._layouts, 1)
             for row, cell in enumerate(layout.cells)
@@ -89,7 +89,7 @@ class Predictions:
         """The cell of each dim that some step determines, keyed by position."""
 
     @cached_property
-    def blanks_to_predict(self) -> Mapping[Blank, Cell]:
+    def blanks_to_predict(self) -> Mapping[Blank, DimCell]:
         """The cell of each dim that the user must predict, keyed by position."""
         candidates = ((blank, cell, self._layouts[blank[0] - 1].stage) for blank, cell in self.cells.items())
         return {

@@ -316,6 +316,27 @@ class BatchTracker:
                     return True
         return False
 
+    def has_merged_output(self) -> bool:
+        """Return whether the batch is a part of an axis of an output whose axis 0 keeps the declared batch size.
+
+        In the original model, axis 0 of such an output may be the batch.
+        """
+        walk = self._walk
+        for number in walk.model.graph.outputs if walk.declared_batch is not None else ():
+            lanes = [
+                (mark, shape, batch)
+                for mark, shape, batch in zip(
+                    self.marks_of(number) or self._no_marks, walk.shapes_of(number), self._batches, strict=True
+                )
+                if isinstance(mark, BatchAxis) and shape and batch != self.declared_batch
+            ]
+            if lanes and all(
+                mark.axis and shape[mark.axis] != batch and shape[0] == self.declared_batch
+                for mark, shape, batch in lanes
+            ):
+                return True
+        return False
+
     def _find_losing_node(self, node: Node) -> Node:
         """Return the first node upstream of a node that loses the batch."""
         while True:

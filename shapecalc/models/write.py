@@ -72,6 +72,8 @@ class FixedModel(Record):
     """
     freed_inputs: frozenset[str]
     """The names of the inputs whose declared shape was changed."""
+    doubts: tuple[str, ...] = ()
+    """The reasons, besides failing nodes, why equal outputs prove nothing."""
 
     @property
     def proto(self) -> Any:
@@ -477,8 +479,13 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
         for _, verdict in tracker.failing_nodes.values()
         if verdict.verdict is not BatchVerdict.SWALLOWS
     ]
-    is_doubtful = not all(silent) or bool(tracker.stops) or tracker.has_unchecked_branch()
-    return FixedModel(walk, tracker, done, left, len(silent), is_doubtful, freed)
+    doubts = {
+        "a branch of an If cannot be checked": tracker.has_unchecked_branch(),
+        "axis 0 of an output keeps its size, and another axis grows with the batch": tracker.has_merged_output(),
+    }
+    reasons = [reason for reason, is_true in doubts.items() if is_true]
+    is_doubtful = not all(silent) or bool(tracker.stops or reasons)
+    return FixedModel(walk, tracker, done, left, len(silent), is_doubtful, freed, tuple(reasons))
 
 
 def _select_fixes(
@@ -594,11 +601,7 @@ def _build_proof_task(fixed: FixedModel) -> dict[str, Any]:
         "places": dict(zip(map(str, batches), others, strict=True)),
         "home_places": home,
         "unfixed": (
-            f"{count} {'node' if count == 1 else 'nodes'} in it cannot be fixed"
-            if count
-            else "a branch of an If cannot be checked"
-            if fixed.is_doubtful
-            else ""
+            f"{count} {'node' if count == 1 else 'nodes'} in it cannot be fixed" if count else "; ".join(fixed.doubts)
         ),
         "is_doubtful": fixed.is_doubtful,
         "gains_axis": any(fix.gains_axis for fix in fixed.applied_fixes.values()),

@@ -47,6 +47,7 @@ x = (N,3,4); y = Slice x [0] [1] [0]
 x = (1,6); q s z = DynamicQuantizeLinear x; a = Reshape q [1,2,3]; y = Cast a to=1
 x = (2,3); y = Concat x floats(2,2) axis=1
 x = (1,6); a = Reshape x [1,2,3]; s = Shape x end=1; n = Cast s to=1; y = Mul a n
+x = (1,4,6); f = Reshape x [-1]; y = Reshape f [1,-1]
 x = (N,2,3); f = (2); m = ReduceMax f keepdims=0; c = Greater m 1000.0; \
 y = If c then_branch={t = NonZero x; u = Cast t to=1; v = ReduceSum u keepdims=0; a = Add x v} else_branch={b = Relu x}
 x = (1,6); a = Reshape x [1,2,3]; b = RandomNormalLike a; y = Add a b

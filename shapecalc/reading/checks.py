@@ -239,7 +239,7 @@ def _check_dropout_of_vectors(shape: Shape, arguments: CheckedArguments) -> Iter
 
 
 def _check_prelu_function(shape: Shape, arguments: CheckedArguments) -> Iterator[Conditions]:
-    """Check that the weight has one value, or one per channel."""
+    """Check that the weight has one value, or one value per channel."""
     weight = arguments["weight"]
     if not isinstance(weight, tuple):
         yield ()

@@ -42,7 +42,7 @@ KERAS_LAYERS = "keras.layers."
 class Layer(Record):
     """A supported layer or function, with its op and parameters.
 
-    `build_options` converts arguments of the layer to options of the op.
+    `build_options` converts the arguments of the layer to the options of the op.
     """
 
     op: Op

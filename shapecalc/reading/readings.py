@@ -238,7 +238,7 @@ def command_hint(words: Sequence[str]) -> str:
 
 
 def _shape_hint(text: str) -> str:
-    """Return the hint for an invalid shape, or an empty string for other texts."""
+    """Return a hint for an invalid shape, or an empty string for any other text."""
     if not any(char in text for char in "[(<{,") or len(text) > MAX_WORD_LENGTH:
         return ""
     try:

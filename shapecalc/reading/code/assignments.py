@@ -162,7 +162,7 @@ class AssignmentEvaluator(FunctionEvaluator):
     def check_item_shape(self, target: ast.Subscript, value: CodeValue) -> None:
         """Check that a value broadcasts to the target of an item assignment.
 
-        Unknown sizes are not compared. Raises `CheckRefused` or `StageRefused` if it does not broadcast. Source:
+        Unknown sizes are not compared. Raises `CheckRefused` or `StageRefused` if the value does not broadcast. Source:
         "broadcast" of numpy.ndarray.__setitem__ and of torch.Tensor.__setitem__, which drop leading dims of 1.
         """
         try:

@@ -57,7 +57,7 @@ def _is_free_name(dim: CodeValue, bound: Collection[str]) -> bool:
 
 
 def _has_equal_element_count(shape: Shape, target: Sequence[CodeValue], sizes: Mapping[str, object]) -> bool:
-    """Return whether a target has the element count of a shape after its names are bound."""
+    """Return whether a target has as many elements as a shape, given the sizes of its names."""
     numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
     dims = [substitute(dim, numbers) if isinstance(dim, Monomial) else dim for dim in target]
     known = [dim for dim in dims if is_dim(dim) and isinstance(dim, int)]

@@ -401,7 +401,7 @@ class CallEvaluator(LayerEvaluator):
     def call_with_values(
         self, node: ast.Call, function: LibraryName, positional: Sequence[Binding], keywords: Mapping[str, Binding]
     ) -> CodeValue:
-        """Call a library function with evaluated arguments."""
+        """Call a library function that is used as a value, for example as an argument of `map`."""
         names = [f"(item {index})" for index in range(len(positional))]
         outer, self.frame = self.frame, CallFrame(self.frame.function, self.frame, self.frame.depth)
         self.frame.state = outer.state
@@ -879,7 +879,7 @@ class CallEvaluator(LayerEvaluator):
         return CodeDict({"parameters": CodeDict(named)})
 
     def make_module_list(self, node: ast.Call, name: str) -> CodeValue:
-        """Create the list or dict of a `ModuleList`, `ModuleDict` or `ParameterList`."""
+        """Create the list or dict that represents a `ModuleList`, `ModuleDict` or `ParameterList`."""
         values = self.evaluate_bindings(node.args)
         if name == "ModuleDict":
             return values[0] if values and isinstance(values[0], CodeDict) else CodeDict({})

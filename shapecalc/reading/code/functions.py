@@ -264,9 +264,9 @@ class FunctionEvaluator(CallEvaluator):
         keywords: Mapping[str, Binding],
         error: ErrorFactory,
     ) -> None:
-        """Create the library layer that an object derives from.
+        """Create the library layer from which the class of an object derives.
 
-        For example, the class of the object may derive from `nn.Sequential`.
+        An example is a class that derives from `nn.Sequential`.
         """
         base = self.library_base_name(cls)
         if base == "PreTrainedModel" and positional:

@@ -222,7 +222,7 @@ def _resize_to_symbolic_sizes(tensor: TracedTensor, value: CodeValue, call: Call
 TENSOR_ARGUMENTS = ("weight", "bias")
 """The layer arguments that may be tensors. In other arguments, a one-dimensional input denotes a size."""
 INTERPOLATION_RANKS: Mapping[str, int] = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
-"""The rank that a mode of PyTorch's `interpolate` requires. Source: torch.nn.functional.interpolate, 2.13."""
+"""The input rank that each mode of PyTorch's `interpolate` requires. Source: torch.nn.functional.interpolate, 2.13."""
 
 
 def _check_mode(tensor: TracedTensor, op: Op, arguments: Mapping[str, CodeValue], call: Call) -> None:

@@ -230,7 +230,7 @@ class LayerEvaluator(ExpressionEvaluator):
         return kinds[0] if kinds else tensor.kinds
 
     def type_kinds(self, node: ast.expr) -> str:
-        """Return the possible kinds of an element type, or of the type of a tensor."""
+        """Return the possible kinds of an element type, given its name or a tensor that has it."""
         owner = node.value if isinstance(node, ast.Attribute) and node.attr == "dtype" else node
         value = self.evaluate_binding(owner)
         if isinstance(value, TracedTensor):

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.record import Record, replace
-from shapecalc.reading.code.library_sources import LIBRARY_MARKS, LIBRARY_SOURCES
+from shapecalc.reading.code.library_sources import IDENTIFYING_IMPORTS, LIBRARY_SOURCES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class ImportedName(Record):
 
     module: str
     level: int
-    """The number of leading dots of the module."""
+    """The number of leading dots in the module name."""
     name: str
 
 
@@ -114,7 +114,7 @@ def _iter_enclosing_packages(folder: Path) -> Iterator[Path]:
 
 
 def find_library(imports: Mapping[str, ImportedName], imported: ImportedName) -> str:
-    """Return the key in `LIBRARY_SOURCES` of the library of an imported name.
+    """Return the library of an imported name, as a key of `LIBRARY_SOURCES`.
 
     Returns an empty string for an unknown library. `imports` are all imports of the file.
     """
@@ -122,7 +122,7 @@ def find_library(imports: Mapping[str, ImportedName], imported: ImportedName) ->
         root = imported.module.partition(".")[0]
         return root if root in LIBRARY_SOURCES else imported.module
     roots = [name.module.partition(".")[0] for name in imports.values() if not name.level]
-    marks = [LIBRARY_MARKS[name] for name in imports if name in LIBRARY_MARKS]
+    marks = [IDENTIFYING_IMPORTS[name] for name in imports if name in IDENTIFYING_IMPORTS]
     return next((root for root in (*marks, *roots) if root in LIBRARY_SOURCES), "")
 
 

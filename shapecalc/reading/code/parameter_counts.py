@@ -48,7 +48,7 @@ def _make_convolution_row(rank: int, names: str) -> CountedLayer:
 def _make_normalization_row(names: str, *, is_affine: bool = True, has_bias: bool = True) -> CountedLayer:
     """Return the table row of a normalization layer.
 
-    If `is_affine` is True, the layer has a weight and a bias by default.
+    If `is_affine` is True, the layer has a weight by default, and a bias if `has_bias` is True.
     """
     size_name = next(name for name in names.split() if name != "num_groups")
 
@@ -76,7 +76,7 @@ def _make_recurrent_row(gates: int, names: str) -> CountedLayer:
     """Return the table row of a recurrent layer with `gates` gates per cell."""
 
     def recurrent_parameter_count(arguments: ConstructorArguments) -> int:
-        """Return the number of weights and biases in all layers and directions."""
+        """Return the number of elements of the weights and biases in all layers and directions."""
         hidden, projected = arguments["hidden_size"], arguments.get("proj_size", 0)
         directions, outputs, total = 1 + arguments.get("bidirectional", False), projected or hidden, 0
         for layer in range(arguments.get("num_layers", 1)):

@@ -453,7 +453,7 @@ def _affine_grid(tensor: TracedTensor, arguments: BoundArguments, call: Call) ->
     return derived_tensor((call.to_dim(sizes[0]), *map(call.to_dim, sizes[2:]), len(sizes) - 2), tensor)
 
 
-def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
+def _scaled_dot_product_attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> CodeValue:
     """Apply scaled dot product attention.
 
     If `enable_gqa` is set, the keys may have fewer heads than the queries.
@@ -484,7 +484,7 @@ def _attention(tensor: TracedTensor, arguments: BoundArguments, call: Call) -> C
     if strides is not None and is_contiguous(tensor.shape, strides):
         return result
     keeps_order = result.rank == 4 and result.shape == tensor.shape and arguments["attn_mask"] is None
-    # the strides follow measurements of PyTorch's CPU kernels
+    # the strides are those that PyTorch's CPU kernels return when measured
     if strides is None or strides[-1] != 1 or not keeps_order:
         return replace(result, strides=None)
     return replace(result, strides=compute_clone_strides(result.shape, strides))
@@ -718,7 +718,7 @@ SHAPE_FUNCTIONS: Mapping[str, ShapeFunction] = {
     "grid_sample": ShapeFunction(("grid", "mode", "padding_mode", "align_corners"), _grid_sample),
     "affine_grid": ShapeFunction(("size", "align_corners"), _affine_grid),
     "scaled_dot_product_attention": ShapeFunction(
-        ("key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"), _attention
+        ("key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"), _scaled_dot_product_attention
     ),
     "dispatch_attention_fn": ShapeFunction(
         (

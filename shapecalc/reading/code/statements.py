@@ -359,7 +359,7 @@ class CodeInterpreter(AssignmentEvaluator):
             raise MAX_STATEMENTS.error(f"{self.statement_count} statements of code", PASTE_HINT, argument="line")
 
     def skip_statement(self, statement: ast.stmt, error: ShapeError) -> None:
-        """Bind the names that a statement assigns to its error."""
+        """Bind the error of a statement to the names that the statement assigns."""
         if self.statement_count > MAX_STATEMENTS:
             raise error
         if error not in self.unknown_calls and not self.is_quiet:

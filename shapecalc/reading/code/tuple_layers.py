@@ -51,7 +51,7 @@ def _embedding(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -
     return require_indices(result, tensor, table, 0, call)
 
 
-def _attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+def _multi_head_attention(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
     """Apply multi-head attention, and return the output and the attention weights."""
     inputs = call.bind_arguments(
         *("key", "value", "key_padding_mask", "need_weights", "attn_mask", "average_attn_weights", "is_causal")
@@ -117,7 +117,7 @@ def _require_divisible_by_heads(call: Call, size: Dim, heads: Dim) -> None:
         raise call.refusal(f"{size} is not a multiple of {heads} heads")
 
 
-def _recurrent(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+def _recurrent_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
     """Apply a recurrent layer, and return the outputs and the final states."""
     hidden, size = call.to_dim(arguments["hidden_size"]), call.to_dim(arguments["input_size"])
     if tensor.rank not in (2, 3) or are_different_integers(tensor.shape[-1], size):
@@ -172,7 +172,7 @@ def _transformer_layer(tensor: TracedTensor, arguments: Mapping[str, Any], call:
     return derived_tensor(tensor.shape, tensor, memory)
 
 
-def _cell(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+def _recurrent_cell(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
     """Apply a recurrent cell, and return the next hidden state.
 
     An LSTM cell also returns the next cell state.
@@ -200,7 +200,7 @@ def _bilinear(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) ->
     return derived_tensor((*tensor.shape[:-1], call.to_dim(arguments["out_features"])), tensor, other)
 
 
-def _transformer(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
+def _transformer_stack(tensor: TracedTensor, arguments: Mapping[str, Any], call: Call) -> CodeValue:
     """Apply a stack of transformer layers.
 
     The result has the shape of the first input.
@@ -225,19 +225,19 @@ RESULT_LAYERS: Mapping[str, ResultLayer] = {
             *("embed_dim", "num_heads", "dropout", "bias", "add_bias_kv", "add_zero_attn", "kdim", "vdim"),
             *("batch_first",),
         ),
-        _attention,
+        _multi_head_attention,
     ),
-    **dict.fromkeys(("LSTM", "GRU"), ResultLayer(_RECURRENT, _recurrent)),
-    "RNN": ResultLayer(_PLAIN, _recurrent),
+    **dict.fromkeys(("LSTM", "GRU"), ResultLayer(_RECURRENT, _recurrent_layer)),
+    "RNN": ResultLayer(_PLAIN, _recurrent_layer),
     **dict.fromkeys(
         ("TransformerEncoderLayer", "TransformerDecoderLayer"),
         ResultLayer((*_TRANSFORMER, "norm_first", "bias"), _transformer_layer),
     ),
-    **dict.fromkeys(("LSTMCell", "GRUCell"), ResultLayer(("input_size", "hidden_size", "bias"), _cell)),
-    "RNNCell": ResultLayer(("input_size", "hidden_size", "bias", "nonlinearity"), _cell),
+    **dict.fromkeys(("LSTMCell", "GRUCell"), ResultLayer(("input_size", "hidden_size", "bias"), _recurrent_cell)),
+    "RNNCell": ResultLayer(("input_size", "hidden_size", "bias", "nonlinearity"), _recurrent_cell),
     "Bilinear": ResultLayer(("in1_features", "in2_features", "out_features", "bias"), _bilinear),
-    "TransformerEncoder": ResultLayer(("layer/encoder_layer", "num_layers", "norm", *_NESTED), _transformer),
-    "TransformerDecoder": ResultLayer(("layer/decoder_layer", "num_layers", "norm"), _transformer),
+    "TransformerEncoder": ResultLayer(("layer/encoder_layer", "num_layers", "norm", *_NESTED), _transformer_stack),
+    "TransformerDecoder": ResultLayer(("layer/decoder_layer", "num_layers", "norm"), _transformer_stack),
 }
 """The layers that have no op, keyed by name."""
 

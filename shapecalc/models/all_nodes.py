@@ -48,7 +48,7 @@ UNIT_LANE = Lane(1, FrozenDict(), judged=False)
 
 
 class _ShapeOnlyTracker(BatchTracker):
-    """A batch tracker that leaves failing nodes unfixed."""
+    """A batch tracker that propagates shapes only and does not fix failing nodes."""
 
     def visit_core_node(self, visit: NodeVisit) -> LaneShapes:
         return visit.outputs
@@ -75,10 +75,10 @@ class _SymbolicDimResolver:
         self._fitters: dict[tuple[str, ...], tuple[list[int], DimFitter]] = {
             (): ([*range(len(self._lanes))], DimFitter(walk.lanes, walk.batch))
         }
-        """The fitter for each tuple of names, preceded by the indices of the size assignments that the fitter uses.
+        """For each tuple of names, the fitter of products and sums of these names.
 
-        For these size assignments, all names have known sizes. The empty tuple is the key for the names in the model's
-        inputs.
+        It is preceded by the indices of the size assignments for which the sizes of all these names are known. The
+        empty tuple is the key for the names in the model's inputs.
         """
         self._dims: dict[ObservedSizes, Dim | None] = {}
         self._searched: set[object] = set()
@@ -91,9 +91,9 @@ class _SymbolicDimResolver:
         self._walker.tracker.start_walk(small)
 
     def shape(self, number: int) -> tuple[Dim | None, ...] | None:
-        """Return the symbolic shape of a tensor, with None for each unresolved dim.
+        """Return the symbolic shape of the tensor with this number.
 
-        Returns None if the rank is unknown.
+        An unresolved dim is None. Returns None if the rank is unknown.
         """
         shapes = self._walk.shapes_of(number)
         if shapes not in self._shapes:
@@ -104,7 +104,7 @@ class _SymbolicDimResolver:
     def resolve_dims(self, node: Node, number: int) -> None:
         """Fit a symbolic expression to each dim of one output of a node.
 
-        `number` is the index of the output tensor.
+        `number` is the tensor number of the output.
         """
         if None not in (self.shape(number) or ()):
             return
@@ -122,7 +122,7 @@ class _SymbolicDimResolver:
         return transpose_lane_shapes([shapes[place] for place in self._lane_indices])
 
     def _look_up_dim(self, sizes: ObservedSizes) -> Dim | None:
-        """Return the symbolic expression of a dim with the observed sizes `sizes`.
+        """Return a symbolic expression for a dim with the given sizes, without a walk.
 
         This is the expression of an earlier dim with equal sizes, or a product or sum of names in the model's inputs.
         Returns None if there is neither, or if the size is known for only one size assignment.
@@ -183,9 +183,10 @@ class _SymbolicDimResolver:
         return nodes, sorted({number for above in nodes for number in above.inputs} - computed - {ABSENT})
 
     def _has_unresolved_producer(self, number: int) -> bool:
-        """Return whether a tensor is unresolved and its producer has no subgraphs.
+        """Return whether a tensor is unresolved, and its producer has no subgraphs.
 
-        A tensor is unresolved if a symbolic dim is unknown, or if elements differ between size assignments.
+        A tensor is unresolved if one of its dims has no symbolic expression, or if its elements differ between size
+        assignments.
         """
         maker, shape, values = (
             self._tracker.producer_of(number),
@@ -196,9 +197,9 @@ class _SymbolicDimResolver:
         return not is_resolved and maker is not None and not maker.bodies
 
     def _sum_input_dims(self, node: Node, axis: int, sizes: ObservedSizes) -> Dim | None:
-        """Return the sum of the input dims on an axis.
+        """Return the sum of the input dims on the same axis.
 
-        Returns None if it differs from `sizes`.
+        Returns None if the sum differs from `sizes`.
         """
         shapes = [self.shape(number) or () for number in node.inputs]
         dims = [dim for shape in shapes for dim in shape[axis : axis + 1] if dim is not None]
@@ -219,8 +220,8 @@ class _SymbolicDimResolver:
     ) -> Dim | None:
         """Fit a floor division of an expression in `name` to the sizes of a dim.
 
-        The formula must hold for every size assignment, and at `FLOOR_SIZES` consecutive sizes of `name`, at which
-        `nodes` are walked. Returns None if no formula fits.
+        The formula must hold for every size assignment. It must also hold at `FLOOR_SIZES` consecutive sizes of `name`;
+        `nodes` are walked at these sizes. Returns None if no formula fits.
         """
         first, lanes = self._sizes[name][self._declared_index] or 0, zip(self._sizes[name], sizes, strict=True)
         pairs = [(x, y) for x, y in lanes if x is not None and y is not None and x >= first]
@@ -244,7 +245,7 @@ class _SymbolicDimResolver:
     ) -> LaneShapes:
         """Return the shapes of one output at each size of the dim `name`.
 
-        `output` is the index of the output tensor.
+        `output` is the tensor number of the output.
         """
         walk, home = (
             self._walker.walk,
@@ -311,8 +312,8 @@ def fit_floor_formula(
 ) -> tuple[int, int, int, int, int] | None:
     """Fit a formula with a floor division to pairs `(x, y)`.
 
-    The formula is `y = scale * ((times*x + more)//by) + rest`, and the result is (times, more, by, scale, rest), or
-    None if no formula fits. If `unique`, exactly one value of `more` must fit.
+    The formula is `y = scale * ((times*x + more)//by) + rest`. Returns (times, more, by, scale, rest), or None if no
+    formula fits. If `unique` is True, exactly one value of `more` must fit.
 
     >>> fit_floor_formula([(x, 7 * ((x + 6) // 7)) for x in range(8, 40)])
     (1, 6, 7, 7, 0)

@@ -1,6 +1,7 @@
-"""Axis rules of operators that are pointwise along an axis.
+"""Axis rules: for each operator, the output axis that corresponds to an input axis.
 
-An axis rule maps a batch axis of an input to the output. Source: the ONNX operator documents.
+An operator is pointwise along an axis if each output element depends only on input elements at its own index along the
+axis. Source: the ONNX operator documents.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from collections.abc import Callable, Iterable
 from shapecalc.models.batch_axis import LaneNode
 
 MIXES = -1
-"""The result of an axis rule if output elements combine elements at several indices along the input axis."""
+"""The result of an axis rule if an output element combines elements at several indices along the input axis."""
 AxisRule = Callable[[LaneNode, int, int, int], int | None]
-"""A function that maps node, input index, input axis and output index to an output axis.
+"""A function that returns the output axis for a node, an input index, an input axis and an output index.
 
 An element at index `i` of the output axis depends only on elements at index `i` of the input axis. The function returns
-`MIXES` if an output element combines several indices along the input axis, or depends on the index itself, and None if
-the dependence is unknown.
+`MIXES` if an output element combines several indices along the input axis, or depends on the index itself. It returns
+None if the dependence is unknown.
 """
 
 
 def broadcast_axis_rule(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
-    """Map an input axis to the output of a broadcast, aligning from the right."""
+    """Return the output axis of a broadcast, which aligns axes from the right."""
     return axis + node.output_rank(output_index) - node.input_rank(input_index)
 
 
@@ -43,10 +44,10 @@ def make_first_input_pointwise_rule(*axes: int) -> AxisRule:
 
 
 def make_unmixed_axes_rule(mixed_axes: Callable[[LaneNode, int], Iterable[int] | None] | slice) -> AxisRule:
-    """Return the axis rule of an operator that mixes some axes of its first input.
+    """Return the axis rule of an operator that is pointwise except along some axes.
 
-    An axis is mixed if output elements depend on several indices along the axis. `mixed_axes` is a slice into the list
-    of axes, or a function that maps a node and a rank to the mixed axes, or to None if they are unknown.
+    Along a mixed axis, an output element depends on several indices. `mixed_axes` is a slice into the list of axes, or
+    a function that maps a node and a rank to the mixed axes, or to None if they are unknown.
     """
 
     def rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -60,10 +61,9 @@ def make_unmixed_axes_rule(mixed_axes: Callable[[LaneNode, int], Iterable[int] |
 
 
 def make_index_dependent_rule(axes: slice) -> AxisRule:
-    """Return the axis rule of an operator that is index-dependent along some axes.
+    """Return the axis rule of an operator that depends on the index along some axes.
 
-    The output of such an operator, for example Trilu, depends on the index along each axis in `axes`, so that equal
-    samples have unequal outputs.
+    For example, Trilu zeroes elements by their index, so that equal samples have unequal outputs.
     """
 
     def rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -75,10 +75,7 @@ def make_index_dependent_rule(axes: slice) -> AxisRule:
 
 
 def axis_from_attribute(node: LaneNode, rank: int) -> Iterable[int]:
-    """Read an axis from the attribute `axis`.
-
-    The default is the last axis.
-    """
+    """Return the axis in the attribute `axis`, by default the last axis."""
     return (node.axis_attribute(-1, rank),)
 
 
@@ -97,7 +94,7 @@ def softmax_axes(node: LaneNode, rank: int) -> Iterable[int]:
 
 
 def axis_from_input(node: LaneNode, rank: int) -> Iterable[int] | None:
-    """Read an axis from the second input, or return None if the input is unknown."""
+    """Return the axis in the second input, or None if the input is unknown."""
     along = node.integer_argument("axis", 1)
     return (along[0] % rank,) if along else None
 
@@ -115,15 +112,12 @@ def dft_axes(node: LaneNode, rank: int) -> Iterable[int] | None:
 
 
 def axes_from_attribute(node: LaneNode, rank: int) -> Iterable[int]:
-    """Read axes from the attribute `axes`.
-
-    The default axes are 0, 2 and 3.
-    """
+    """Return the axes in the attribute `axes`, by default 0, 2 and 3."""
     return {axis % rank for axis in node.attributes.get("axes", (0, 2, 3))}
 
 
 def reduction_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of a reduction to the output, or `MIXES` for a reduced axis.
+    """Return the output axis of a reduction, or `MIXES` for a reduced axis.
 
     The list of reduced axes is an attribute in older opsets and an input in newer opsets.
     """
@@ -138,24 +132,24 @@ def reduction_axis_rule(node: LaneNode, input_index: int, axis: int, _output_ind
 
 
 def argmax_axis_rule(node: LaneNode, _input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of ArgMax or ArgMin to the output.
-
-    Returns `MIXES` for a reduced axis.
-    """
+    """Return the output axis of an ArgMax or ArgMin, or `MIXES` for a reduced axis."""
     return _axis_after_reduction({node.axis_attribute(0, node.input_rank(0))}, axis, node)
 
 
 def _axis_after_reduction(reduced_axes: set[int], axis: int, node: LaneNode) -> int | None:
-    """Map an input axis of a node to the output, or `MIXES` for a reduced axis."""
+    """Return the output axis of a reduction over `reduced_axes`.
+
+    Returns `MIXES` for a reduced axis.
+    """
     if axis in reduced_axes:
         return MIXES
     return axis if node.attributes.get("keepdims", 1) else axis - sum(mixed_axis < axis for mixed_axis in reduced_axes)
 
 
 def batch_norm_axis_rule(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
-    """Map an input axis of a BatchNormalization to the output.
+    """Return the output axis of a BatchNormalization.
 
-    In training mode the outputs depend on all samples.
+    In training mode, the outputs depend on all samples.
     """
     if input_index == 0 and node.attributes.get("training_mode"):
         return MIXES if axis != 1 else None
@@ -166,7 +160,7 @@ def make_matmul_rule(second_input: int = 1) -> AxisRule:
     """Return the axis rule of a matrix product `(..., m, k) @ (..., k, n)`.
 
     `second_input` is the input index of the second matrix. FusedMatMul may transpose the last two axes of each matrix.
-    If the operator moves the leading axes (`transBatchA`, `transBatchB`), the rule returns None.
+    The rule returns None if the operator moves the leading axes (`transBatchA`, `transBatchB`).
     """
 
     def rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -234,14 +228,14 @@ def make_conv_rule(kernel_input: int = 1) -> AxisRule:
 
 
 def resize_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of a Resize to the output, or None for a resized axis."""
+    """Return the output axis of a Resize, or None for a resized axis."""
     before, after = node.inputs[0], node.outputs[0]
     crops = node.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
     return axis if input_index == 0 and before and after and before[axis] == after[axis] and not crops else None
 
 
 def pad_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of a Pad to the output, or None for a padded axis."""
+    """Return the output axis of a Pad, or None for a padded axis."""
     pads = node.integer_argument("pads", 1) or node.integer_argument("paddings", 1)
     if input_index or not pads or not node.is_absent(3):
         return None
@@ -249,7 +243,7 @@ def pad_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: in
 
 
 def einsum_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of an Einsum to the output axis with the same letter."""
+    """Return the output axis of an Einsum that has the same letter."""
     equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
@@ -262,7 +256,7 @@ def einsum_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index:
 
 
 def recurrent_axis_rule(node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
-    """Map the batch axis of an LSTM, GRU or RNN input to the output.
+    """Return the output axis of an LSTM, GRU or RNN for the batch axis of an input.
 
     The batch is the first axis if the attribute `layout` is 1. The operator mixes the other axes of the sequences.
     """
@@ -274,7 +268,7 @@ def recurrent_axis_rule(node: LaneNode, input_index: int, axis: int, output_inde
 
 
 def one_hot_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an axis of the indices of a OneHot to the output.
+    """Return the output axis of a OneHot for an axis of its indices.
 
     The output has one more axis than the indices.
     """
@@ -292,7 +286,7 @@ def make_gather_elements_rule(output_shaped_input: int) -> AxisRule:
 
 
 def reverse_sequence_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of a ReverseSequence to the output, or `MIXES` for the time axis."""
+    """Return the output axis of a ReverseSequence, or `MIXES` for the time axis."""
     batch_axis: int = node.attributes.get("batch_axis", 1)
     if input_index:
         return batch_axis
@@ -300,6 +294,6 @@ def reverse_sequence_axis_rule(node: LaneNode, input_index: int, axis: int, _out
 
 
 def transpose_axis_rule(node: LaneNode, _input_index: int, axis: int, _output_index: int) -> int | None:
-    """Map an input axis of a Transpose to the output."""
+    """Return the output axis of a Transpose."""
     perm = node.attributes.get("perm", tuple(range(node.input_rank(0)))[::-1])
     return perm.index(axis) if axis in perm else None

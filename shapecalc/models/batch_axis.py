@@ -23,9 +23,9 @@ from shapecalc.core.record import Record
 LaneShapes = tuple[IntTuple | None, ...]
 """The concrete shape of a tensor for each size assignment, or None where the shape is unknown."""
 MAX_AXIS_LENGTH = 1 << 20
-"""The longest axis whose indices are enumerated."""
+"""The longest axis for which the sample number of each index is enumerated."""
 PAIRS_SAMPLES = "pairs each sample with every sample"
-"""The reason of the mark of an output with one element for each pair of samples."""
+"""The explanation in the batch mark of an output with one element for each pair of samples."""
 
 
 class BatchAxis(Record):
@@ -57,7 +57,7 @@ class SharedSample(LostBatch):
     """
 
     intended: BatchMark = None
-    """The mark that replaces this mark if the model intends to use one sample."""
+    """The batch mark of the output if the use of one sample is intended."""
 
 
 class MixedSamples(SharedSample):
@@ -68,10 +68,10 @@ class MixedSamples(SharedSample):
 
 
 def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str] | None:
-    """Return the batch axis of a tensor, and the position of the batch in it.
+    """Return the batch axis of a tensor, and the part of the axis that is the batch.
 
-    If the batch is one factor of a merged axis, the position is `major` (varies slowest), `minor` (varies fastest) or
-    `middle`, otherwise `whole`. Returns None if no axis contains the batch.
+    The part is `whole`, or, if the batch is one factor of a merged axis, `major` (varies slowest), `minor` (varies
+    fastest) or `middle`. Returns None if no axis contains the batch.
 
     >>> [locate_batch(BatchAxis(axis, inner), (12, 12), 3) for axis, inner in ((0, 4), (1, 1), (1, 2))]
     [(0, 'major'), (1, 'minor'), (1, 'middle')]
@@ -152,7 +152,7 @@ def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
 
 @dataclass(slots=True)
 class LaneNode:
-    """A node with its shapes and batch marks in one size assignment.
+    """A node with its shapes and batch marks for one size assignment.
 
     Axis rules and mark rules take a `LaneNode` as their argument.
     """
@@ -167,13 +167,13 @@ class LaneNode:
     inputs: Sequence[IntTuple | None]
     outputs: Sequence[IntTuple | None]
     elements: Callable[[int], Any]
-    """A function that maps the index of an input to the elements of the input, or to None if they are unknown."""
+    """A function that returns the elements of the input at an index, or None if they are unknown."""
     absent: Sequence[int] = ()
     """The indices of absent optional inputs."""
     bounds: Callable[[int], Any] = lambda _: None
-    """A function that returns lower and upper bounds of the elements of one input, or None if they are unknown.
+    """A function that returns lower and upper bounds of the elements of the input at an index.
 
-    Its argument is the index of the input.
+    It returns None if the bounds are unknown.
     """
 
     def input_rank(self, index: int) -> int:

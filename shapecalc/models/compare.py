@@ -13,7 +13,7 @@ class ModelDifference(Record):
     """A difference between two models."""
 
     kind: str
-    """What differs: an input, an output, a weight, a node, an operator or an opset."""
+    """The kind of model part that differs: input, output, weight, node, operator or opset."""
     name: str
     here: str | None
     """The description in the first model; None if it is absent there."""
@@ -36,9 +36,9 @@ def compare_models(model: Model, other_model: Model) -> list[ModelDifference]:
 
 
 def _describe_parts(model: Model) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield each kind of model part, such as "input", with the parts by name.
+    """Yield each kind of model part, such as "input", with a description of each part by name.
 
-    A part is described by its type and shape, its version, its operator, or its number of occurrences.
+    The description is the type and shape, the version, the operator, or the number of occurrences.
     """
     nodes = [*iter_nodes((model.graph,))]
     graph = model.proto.graph

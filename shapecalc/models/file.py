@@ -4,8 +4,8 @@ Tensor names are unique in a graph, not in a model: both branches of an If may u
 of a local function. Tensors are therefore identified by numbers, which are unique across bodies and calls.
 
 The file is memory-mapped. A protobuf message is a sequence of fields with numbers and lengths, so one pass over the
-lengths finds the tensors. The elements of a large tensor are replaced by a marker in a field that ONNX does not use. A
-marker identifies the removed elements (the payload), so that they can be restored after the message is edited.
+lengths finds the tensors. The elements of a large tensor (its payload) are replaced by a marker in a field that ONNX
+does not use. The marker identifies the payload, so that it can be restored after the message is edited.
 
 Source: protobuf.dev/programming-guides/encoding, and onnx.proto for the field numbers.
 """
@@ -46,7 +46,7 @@ DTYPE_NAMES |= {BOOL: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "u
 ElementArray = np.ndarray[Any, Any]
 """A small tensor as a NumPy array."""
 DTYPE_NUMBERS = {kind: number for number, kind in DTYPE_NAMES.items()}
-"""ONNX's element type number by NumPy dtype name."""
+"""The ONNX element type number for each NumPy dtype name."""
 ABSENT = 0
 """The tensor number of an absent optional input or output. Its name in the file is empty."""
 MALFORMED_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -58,7 +58,7 @@ Buffer = bytes | memoryview
 Replacement = tuple[int, int, list[Buffer]]
 """The start and end of a byte range, and the buffers that replace it."""
 MAX_COPIED_BYTES = 32 * 1024
-"""The maximum size, in bytes, of a nested message that is copied from the file without a search for payloads."""
+"""The maximum size, in bytes, of a nested message that is copied whole, without a search for payloads."""
 MAX_MESSAGE_DEPTH = 100
 """The maximum nesting depth of messages. Source: the limit of protobuf's own parsers."""
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
@@ -74,11 +74,17 @@ ATTRIBUTE_FIELDS |= {22: SPARSE_FIELDS, 23: SPARSE_FIELDS}
 NODE_FIELDS = {5: ATTRIBUTE_FIELDS}
 GRAPH_FIELDS[1] = NODE_FIELDS
 MODEL_FIELDS = {7: GRAPH_FIELDS, 20: {1: GRAPH_FIELDS, 2: GRAPH_FIELDS}, 25: {7: NODE_FIELDS, 11: ATTRIBUTE_FIELDS}}
-"""The fields of a ModelProto to search for tensors: a table from field number to the table of the nested message."""
+"""The fields of a ModelProto that may contain tensors.
+
+The table maps a field number to the table of the nested message.
+"""
 ELEMENT_FIELDS = frozenset({4, 5, 6, 7, 9, 10, 11})
 """The fields of a TensorProto that hold its elements."""
 ATTRIBUTE_VALUE_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings", 11: "sparse_tensor"}
-"""The AttributeProto field with the value, by attribute type. Source: AttributeProto.AttributeType in onnx.proto."""
+"""The name of the AttributeProto field that holds the value, for each attribute type.
+
+Source: AttributeProto.AttributeType in onnx.proto.
+"""
 LIST_TYPES = (6, 7, 8)
 """The attribute types whose value is a list."""
 CallAttributes = Mapping[str, Any]
@@ -89,7 +95,7 @@ MAX_CALL_DEPTH = 50
 """The maximum nesting depth of expanded function calls."""
 NO_ATTRIBUTES: Mapping[str, Any] = {}
 Scope = ChainMap[str, int]
-"""The tensor numbers, by name, of the tensors that are visible in a graph, including those of outer graphs."""
+"""The tensor number of each tensor name that is visible in a graph, including the names of outer graphs."""
 MAX_ELEMENTS = 4096
 """The maximum number of elements of a tensor whose elements are computed during a walk."""
 MAX_FLOAT_ELEMENTS = 64
@@ -130,7 +136,10 @@ class NodeGraph(Record):
     """The main graph, a subgraph of a node, or the body of a function call."""
 
     name: str
-    """The attribute name of a subgraph (`then_branch`, `body`), `@NAME` for a function, empty for the model's graph."""
+    """The attribute name of a subgraph (`then_branch`, `body`) or `@NAME` for a function body.
+
+    It is empty for the model's graph.
+    """
     inputs: tuple[int, ...]
     """The tensor numbers of the formal inputs. A branch of an If has no inputs, and reads tensors of outer graphs."""
     outputs: tuple[int, ...]
@@ -157,17 +166,20 @@ class Node:
     """A node of a graph, with numbered tensors."""
 
     path: str
-    """The path of node indices from the model's graph: `18`, `7/then_branch/3`, or `7/@NAME/3` in a function call."""
+    """The node's position in the model: `18`, `7/then_branch/3`, or `7/@NAME/3` in a function call."""
     op: str
     domain: str
     """The domain of the operator; empty for ONNX's own domain (`ai.onnx`)."""
     opset: int
-    """The opset version of the domain, which a function may override, or 0 if the model does not import the domain."""
+    """The opset version of the domain, or 0 if the model does not import the domain.
+
+    A function may override the version of the model.
+    """
     inputs: tuple[int, ...]
-    """The tensor numbers of the inputs, or `ABSENT` for an absent optional input."""
+    """The tensor numbers of the inputs; `ABSENT` for an absent optional input."""
     outputs: tuple[int, ...]
     attributes: Mapping[str, Any]
-    """The attribute values by name: int, float, bytes (for a string), TensorProto, or a tuple of such values.
+    """The attribute values by name: int, float, bytes (for a string), TensorProto, or a tuple of these types.
 
     Graph attributes are in `bodies` instead.
     """
@@ -228,13 +240,13 @@ class Model(Record):
     opset: Mapping[str, int]
     """The opset version by domain; ONNX's own domain is `ai.onnx`."""
     names: tuple[str, ...]
-    """The tensor names, indexed by tensor number; they are not unique."""
+    """The name of each tensor, indexed by tensor number; names are not unique."""
     inputs: tuple[ValueInfo, ...]
     """The inputs without an initializer, in file order."""
     outputs: tuple[ValueInfo, ...]
     graph: NodeGraph
     proto: Any
-    """The ModelProto without the stripped payloads, which `restore_payloads` restores."""
+    """The ModelProto without the stripped payloads; `restore_payloads` adds them again."""
     payloads: Mapping[int, Payload]
     """The stripped payloads, by marker number."""
 
@@ -278,10 +290,13 @@ def strip_payloads(data: Buffer, max_copied: int = MAX_COPIED_BYTES) -> tuple[by
     Raises `ValueError` for a malformed or truncated message, and for nesting deeper than protobuf allows.
     """
     payloads: dict[int, Payload] = {}
-    first = int.from_bytes(os.urandom(4), "little") << 28  # random, so that a file cannot forge markers
+    first = int.from_bytes(os.urandom(4), "little") << 28  # random, so that no file can contain a valid marker
 
     def replace_elements(start: int, end: int) -> Iterator[Replacement]:
-        """Replace the elements of the tensor at a byte range by markers."""
+        """Yield the replacement of a tensor's elements by markers.
+
+        `start` and `end` are the byte range of the tensor.
+        """
         for run in _element_ranges(data, start, end):
             mark = first + len(payloads)
             payloads[mark] = Payload(*run)
@@ -296,10 +311,10 @@ def strip_payloads(data: Buffer, max_copied: int = MAX_COPIED_BYTES) -> tuple[by
 def restore_payloads(
     message: bytes, payloads: Mapping[int, Payload], data: Buffer, fields: Mapping[int, object] = MODEL_FIELDS
 ) -> list[Buffer]:
-    """Return the pieces of a model message with its payloads restored.
+    """Return a model message with its payloads restored, as a list of pieces.
 
     `data` is the content of the file that the message was read from. The pieces are slices of `message` and `data`, so
-    that no payload is copied. `fields` is the table of the message, if it is not a ModelProto.
+    that no payload is copied. `fields` is the field table of the message; the default is that of a ModelProto.
     """
     view = memoryview(message)
     markers = [match.start() for match in re.finditer(re.escape(MARKER_TAG), message)] if payloads else []
@@ -310,7 +325,10 @@ def restore_payloads(
         return index < len(markers) and markers[index] < end
 
     def replace_markers(start: int, end: int) -> Iterator[Replacement]:
-        """Replace the markers of the tensor at a byte range by its payloads."""
+        """Yield the replacements of a tensor's markers by its payloads.
+
+        `start` and `end` are the byte range of the tensor.
+        """
         for first, _, _, last in _iter_fields(view, start, end):
             if (
                 message.startswith(MARKER_TAG, first, last)
@@ -331,8 +349,8 @@ def _rewrite_tensors(
 ) -> list[Buffer] | None:
     """Edit the tensors in a protobuf message, and return the message as pieces.
 
-    `span` is the byte range of the message in `data`, and `message_fields` is its table of fields (see `MODEL_FIELDS`).
-    `should_descend` decides whether to edit the nested message with the given start and end. `replace_in_tensor` yields
+    `span` is the byte range of the message in `data`, and `message_fields` is its field table (see `MODEL_FIELDS`).
+    `should_descend` returns whether to edit the nested message with the given start and end. `replace_in_tensor` yields
     the replacements in the tensor with the given start and end. The lengths of enclosing messages are updated. Returns
     None if nothing changed.
     """
@@ -353,7 +371,7 @@ def _rewrite_tensors(
 
 
 def _splice(data: Buffer, span: tuple[int, int], replacements: list[Replacement]) -> list[Buffer]:
-    """Return a byte range with some parts replaced, as a list of pieces."""
+    """Apply the replacements to a byte range, and return it as a list of pieces."""
     offset, last = span
     pieces: list[Buffer] = []
     for start, end, buffers in replacements:
@@ -371,7 +389,7 @@ def _element_ranges(data: Buffer, start: int, end: int) -> Iterator[tuple[int, i
 
 
 def _iter_fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield start, field number, content start and end of each message field.
+    """Yield the start, field number, content start and end of each message field.
 
     The content start is -1 for a field of a fixed-size or varint type. Raises `ValueError` if a field extends beyond
     the end of the message.
@@ -396,9 +414,9 @@ def _iter_fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int,
 
 
 def _decode_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
-    """Decode the varint at an offset into its value and end offset.
+    """Decode the varint at an offset.
 
-    Raises `ValueError` if the varint is truncated.
+    Returns its value and its end offset. Raises `ValueError` if the varint is truncated.
     """
     number, shift = 0, 0
     while offset < end and shift < 64:
@@ -459,7 +477,7 @@ def _parse_message(message: bytes, messages: Any) -> Any:
     try:
         proto = messages.ModelProto.FromString(message)
     except DecodeError:
-        strip_payloads(message, 0)  # raises a more specific error for a truncated or deeply nested message
+        strip_payloads(message, 0)  # raises a more specific error if the message is truncated or nested too deeply
         raise ValueError(TRUNCATED_MESSAGE) from None
     if not proto.HasField("graph"):
         raise ValueError("it holds no graph")
@@ -488,7 +506,7 @@ def build_model(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Mode
 
 
 def _check_utf8(name: str | bytes) -> str:
-    """Return a name, or raise `ValueError` if it is not UTF-8.
+    """Return a name if it is UTF-8, otherwise raise `ValueError`.
 
     Protobuf returns a name that is not UTF-8 as bytes.
     """
@@ -498,7 +516,7 @@ def _check_utf8(name: str | bytes) -> str:
 
 
 def _normalize_domain(name: str) -> str:
-    """Return the domain of an operator, with ONNX's own domain as an empty string."""
+    """Return the domain of an operator; the empty string for ONNX's own domain."""
     return "" if not name or name == "ai.onnx" else _check_utf8(name)
 
 
@@ -528,11 +546,11 @@ class _Function(NamedTuple):
     """The domain, the name and the overload of the function."""
     graph_name: str
     absent_inputs: dict[str, int]
-    """The tensor number `ABSENT` for each formal input, by name."""
+    """A tensor number for each formal input by name; each number is `ABSENT`."""
     outputs: list[str]
     nodes: list[Any]
     attributes: dict[str, Any]
-    """The AttributeProtos with default values, by name."""
+    """The AttributeProtos of attributes with a default value, by name."""
     opsets: dict[str, int]
 
 
@@ -593,7 +611,7 @@ class _GraphBuilder:
     ) -> tuple[Node, ...]:
         """Build the nodes of a graph, in topological order.
 
-        Raises `ValueError` for a cycle.
+        Raises `ValueError` if the graph has a cycle.
         """
         nodes, is_sorted = [], True
         for index, proto in enumerate(protos):
@@ -669,7 +687,7 @@ class _GraphBuilder:
 def attribute_value(proto: Any) -> Any:
     """Return the value of an AttributeProto.
 
-    The value is a number, bytes, a protobuf message, or a tuple of such values; it is None if the attribute type is not
+    The value is a number, bytes, a protobuf message, or a tuple of these types. It is None if the attribute type is not
     supported.
     """
     if proto.type not in ATTRIBUTE_VALUE_FIELDS:
@@ -681,7 +699,8 @@ def attribute_value(proto: Any) -> Any:
 def _substitute_attributes(proto: Any, call_attributes: CallAttributes) -> Any:
     """Substitute the attributes of a call into a node of the called function.
 
-    A node attribute that refers to a missing attribute of the call is removed. Returns the NodeProto, or a copy.
+    A node attribute that refers to a missing attribute of the call is removed. Returns a copy of the NodeProto, or the
+    NodeProto itself if it refers to no attribute.
     """
     if not any(attribute.ref_attr_name for attribute in proto.attribute):
         return proto
@@ -699,7 +718,7 @@ def _substitute_attributes(proto: Any, call_attributes: CallAttributes) -> Any:
 def _sort_nodes(nodes: list[Node]) -> tuple[Node, ...]:
     """Sort nodes topologically.
 
-    Raises `ValueError` for a cycle.
+    Raises `ValueError` if they form a cycle.
     """
     maker = {number: index for index, node in enumerate(nodes) for number in node.outputs if number}
     read = [[number for inner in (node, *iter_nodes(node.bodies)) for number in inner.used_tensors] for node in nodes]
@@ -731,9 +750,9 @@ def parse_elements(proto: Any) -> ElementArray | None:
 
 
 def load_elements(model: Model, proto: Any) -> ElementArray | None:
-    """Load all elements of a TensorProto, restoring a stripped payload.
+    """Load all elements of a TensorProto from the message or from the stripped payload.
 
-    Returns None for external and unsupported elements.
+    Returns None for external data and for unsupported element types.
     """
     if proto.data_location == 1 or proto.data_type not in DTYPE_NAMES:
         return None

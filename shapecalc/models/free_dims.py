@@ -32,7 +32,7 @@ from shapecalc.models.file import Model, ValueInfo
 InputDims = list[int | str] | None
 """The shape of an input, with the name of each free dim, or None if the rank is unknown."""
 InputKey = tuple[object, ...]
-"""The key of a group of inputs; the same axis is freed in all inputs of a group.
+"""The key of a group of inputs in which the same axis is freed.
 
 Inputs with equal declared shapes form a group. An input of rank 1, or without a shape, is a group of its own, and its
 key contains its name.
@@ -40,21 +40,22 @@ key contains its name.
 DEFAULT_SIZES = (64, 224, 128, 8)
 """The sizes to try for the free dims whose size the user has not set."""
 BATCH_NAMES = ("N", "B", "batch")
-"""The candidate names for a batch dim without a name."""
+"""The candidate names for a batch dim that has no name in the file."""
 CERTAIN_BATCH_NAMES = ("batch", "batch_size", "bs")
-"""The names that a file gives to the batch dim on any axis."""
+"""The dim names that mean the batch dim on any axis."""
 FIRST_AXIS_BATCH_NAMES = ("N", "B")
-"""The names that a file gives to the batch dim on axis 0."""
+"""The dim names that mean the batch dim on axis 0."""
 NO_BATCH = "none"
 """The value of `--batch` for a model without a batch dim."""
 VALIDATION_BATCHES = (5, 7, 11, 13, 17)
 """The batch sizes of size assignments that are used only to fit symbolic dims."""
 PERTURBATIONS = ((0, ()), (2, (-2, 8, 1)), (4, (32, 8, 1)), (7, (1,)))
-"""Perturbations of the sizes of the free dims, except the batch dim: a start index in `PRIMES`, and candidate steps.
+"""The ways to perturb the sizes of the free dims, except the batch dim.
 
-A perturbation adds a prime multiple of a step to each size. The step is the first candidate that is smaller than the
-size and divides the size; -2 is half of the size. If no candidate fits, the step is the size itself. Models often halve
-image sizes; the step of 1 in the last entry reveals rounding.
+Each entry is a start index in `PRIMES` and a list of candidate steps. A perturbation adds a prime multiple of a step to
+each size. The step is the first candidate that is smaller than the size and divides the size; -2 means half of the
+size. If no candidate fits, the step is the size itself. Models often halve image sizes; the step of 1 in the last entry
+reveals rounding.
 """
 REPLACE_BY_PRIME = (0,)
 """The candidate steps of a perturbation that replaces each size by a prime."""
@@ -69,18 +70,19 @@ PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 MAX_NAME_LENGTH = 40
 """The maximum length of a dim name that is taken from the file."""
 MAX_RELATIONS = 12
-"""The maximum number of assumed equal pairs of free dims, and the maximum number of assumed sums."""
+"""The maximum number of pairs of free dims that are assumed equal, and of dims that are assumed to be sums."""
 MAX_GUESSES, MAX_CHOICES = 16, 512
-"""The maximum number of guesses of the input shapes, and the maximum number of candidates to rank for the guesses."""
+"""The maximum number of guesses of the input shapes, and of the candidate combinations that are ranked for them."""
 SIZE_SEARCH_RANGE = 4096
-"""The number of consecutive sizes to try for a dim to satisfy conditions, from the initial size upwards."""
+"""The number of consecutive sizes to try until a dim satisfies the conditions, from the initial size upwards."""
 Powers = tuple[tuple[str, int], ...]
 """A product of powers of dim names, as pairs of name and exponent."""
 Term = tuple[Powers, tuple[int | Fraction, ...]]
 """A product of powers of dim names, and the value of the product for each size assignment."""
 LinearSystems = tuple[list[tuple[Term, ...]], np.ndarray, np.ndarray]
-"""Linear systems for candidate sums: the terms of each sum, its matrix (size assignments by terms), and the
-pseudo-inverse.
+"""The linear systems of the candidate sums.
+
+These are the terms of each sum, its matrix (size assignments by terms), and the pseudo-inverse of the matrix.
 """
 MAX_NAMES = 8
 """The maximum number of dim names from which candidate products are built."""
@@ -89,7 +91,7 @@ MAX_COEFFICIENT = 10**6
 
 
 class BatchOptions(Record):
-    """The batch and size options of the user."""
+    """The user's options for the batch dim and for the sizes."""
 
     batch: str | None = None
     """The name of the batch dim; None selects the first dim of the first input."""
@@ -128,11 +130,15 @@ class InputChoice(Record):
     lanes: tuple[Lane, ...]
     """The judged lanes, sorted by batch size, then the validation lanes, then the lane with a batch size of 0."""
     reference_batch: int = 1
-    """The batch size of the original model: the declared one, or, for a free batch dim, 1 or a size that works."""
+    """The batch size at which the original model runs.
+
+    This is the declared batch size, or, for a free batch dim, 1 or another size that works.
+    """
     names: Mapping[str, str] = EMPTY_DICT
-    """The meaning of a replaced dim name: the name in the file, or the expression that the dim is assumed to be."""
+    """The meaning of each replaced dim name: the name in the file, or the expression that the dim is assumed to equal.
+    """
     assumed: Mapping[str, int] = EMPTY_DICT
-    """The assumed sizes, by name, of the free dims whose size the user has not set, except the batch dim."""
+    """The assumed size of each free dim whose size the user has not set, by name, except the batch dim."""
     uncertain_count: int = 0
     """The number of inputs with the declared shape (1,) whose dim was freed.
 
@@ -165,13 +171,13 @@ class DimSum(Record):
 
 
 SymbolicDim = Dim | DimSum | None
-"""A dim as an integer, a monomial in dim names, or a sum, or None if unknown."""
+"""A dim: an integer, a product of powers of dim names (`Dim`), a sum, or None if unknown."""
 SymbolicShape = tuple[SymbolicDim, ...]
 """A shape of symbolic dims."""
 
 
 class InputGuess:
-    """A guess of the input shapes, before sizes are assigned to the free dims."""
+    """A guess of the input shapes; the sizes of the free dims are chosen later."""
 
     def __init__(
         self, guesser: _ShapeGuesser, shapes: list[InputDims], doubtful_count: int, judged_sizes: Sequence[int]
@@ -199,9 +205,9 @@ class InputGuess:
         """Choose sizes that satisfy conditions, and build the size assignments.
 
         `default_size` is used for every dim whose size the user has not set, instead of declared and default sizes.
-        `sums` maps a dim name to the terms of the sum that the dim is assumed to be. `tried` contains sizes at which
-        the model runs; they replace other choices. `probes` contains such sizes for the size assignments that are not
-        checked.
+        `sums` maps a dim name to the terms of the sum that the dim is assumed to equal. `tried` contains sizes at which
+        the model runs; they have priority over other choices. `probes` contains such sizes for the size assignments
+        that are not judged.
         """
         naming, others = self._guesser, self._other_dims
         totals = {**{name: terms for name in others if (terms := naming.sum_terms(name, others))}, **sums}
@@ -260,14 +266,14 @@ class InputGuess:
                 sizes = {name: probe.get(name, size) for name, size in base.items()}
                 lanes.append(naming.build_lane(batch, sizes, totals, perturbed=sizes != base))
             elif any(fitting[name] == base[name] for name in base) and move is PERTURBATIONS[-1]:
-                # no other size satisfies the conditions, so this assignment violates them
+                # no other sizes satisfy the conditions, so that this assignment violates them
                 lanes.append(naming.build_lane(batch, sizes, totals))
             else:
                 lanes.append(naming.build_lane(batch, fitting, totals, perturbed=fitting != base))
         return lanes
 
     def iter_fallback_choices(self) -> Iterator[InputChoice]:
-        """Yield choices with other default sizes, then choices with related dims."""
+        """Yield choices with other default sizes, then choices with equal or summed dims."""
         for size in DEFAULT_SIZES[not self._guesser.declared_sizes :] if self.unsized_dims else ():
             yield self.choose_sizes((), size)
         yield from self.iter_related_dim_choices()
@@ -306,7 +312,7 @@ def guess_inputs(model: Model, options: BatchOptions) -> Iterator[InputGuess]:
 def _satisfy_conditions(
     sizes: Mapping[str, int], conditions: Sequence[Condition], free: Sequence[str], batch_size: Mapping[str, int]
 ) -> dict[str, int]:
-    """Change the sizes of the dims `free` so that conditions hold.
+    """Change the sizes of the dims `free` until the conditions hold.
 
     Larger sizes are tried before smaller sizes. A size stays unchanged if no size satisfies the conditions.
     """
@@ -319,7 +325,7 @@ def _satisfy_conditions(
 
 
 def _perturb_sizes(sizes: Mapping[str, int], prime_index: int, steps: Sequence[int]) -> dict[str, int]:
-    """Change each size by a different prime (see `PERTURBATIONS`).
+    """Add a multiple of a different prime to each size (see `PERTURBATIONS`).
 
     The primes are used in order, starting with `PRIMES[prime_index]`.
     """
@@ -345,7 +351,7 @@ def _check_size_names(where: Mapping[str, int], free_dims: Sequence[str], batch:
 
 
 class _ShapeGuesser:
-    """A guesser of input shapes.
+    """A guesser of the input shapes of a model.
 
     It gives a valid name to every free dim.
     """
@@ -354,7 +360,10 @@ class _ShapeGuesser:
         self.inputs, self.batch, self.where = inputs, "", options.where
         self.declared_batch: int | None = None
         self.declared_sizes: dict[str, int] = {}
-        """The declared size of each fixed dim that the user's shapes replace by a name, by that name."""
+        """The declared size of each fixed dim that the user's shapes replace by a name.
+
+        The key is the new name.
+        """
         self.written_names: dict[str, str] = {}
         self._valid_names: dict[str, str] = {}
         self._used_names = {dim for declared in inputs for dim in declared.dims or () if isinstance(dim, str)}
@@ -368,9 +377,10 @@ class _ShapeGuesser:
         return None if dims is None else [dim if isinstance(dim, int) else self._dim_name(dim) for dim in dims]
 
     def _dim_name(self, text: str | None) -> str:
-        """Return the declared name of a dim, or a new name if it is invalid.
+        """Return a valid name for a dim without a fixed size.
 
-        A new name has the form `d0`. `text` is the name in the file, or None for a dim without a name.
+        `text` is the name in the file, or None for a dim without a name. An invalid name is replaced by a new name of
+        the form `d0`.
         """
         if text is None:
             return self.reserve_name(f"d{number}" for number in count())
@@ -393,7 +403,7 @@ class _ShapeGuesser:
     def set_batch(self, batch_name: str | None) -> None:
         """Select the batch dim.
 
-        The batch dim is the dim `batch_name`, or a dim with a usual batch name, or the first dim of the first input. A
+        The batch dim is the dim `batch_name`, or a dim with a common batch name, or the first dim of the first input. A
         fixed batch dim is replaced by a name.
         """
         batch_name = self._valid_names.get(batch_name, batch_name) if batch_name else None
@@ -418,7 +428,7 @@ class _ShapeGuesser:
         self.declared_batch = self.declared_sizes.pop(self.batch, self.declared_batch)
 
     def _usual_batch_name(self) -> str | None:
-        """Return the first dim with a common batch name, or None."""
+        """Return the name of the first dim with a common batch name, or None."""
         dims = [dim for shape in self.shapes for dim in shape or ()]
         firsts = [shape[0] for shape in self.shapes if shape]
         names = (
@@ -479,8 +489,7 @@ class _ShapeGuesser:
     ) -> tuple[list[InputDims], int]:
         """Free one axis of each input, and count the doubtful axes.
 
-        `axes` contains the axis to free for each group of inputs, or None to free no axis. Returns the new shapes and
-        the count.
+        `axes` contains the axis to free for each group of inputs, or None to free no axis.
         """
         result, doubtful = [], 0
         for declared, dims in zip(self.inputs, shapes, strict=True):
@@ -493,9 +502,9 @@ class _ShapeGuesser:
     def _candidate_axes_to_free(self, shapes: list[InputDims]) -> dict[InputKey, Sequence[int | None]]:
         """Return the candidate axes to free for each group of inputs, the best first.
 
-        The candidate None frees no axis. An input of rank 2 or more whose first dim is the declared batch is always
-        freed. An input of rank 1 and size 1, which may be one value for all samples, is freed only if the model fails
-        otherwise.
+        The candidate None frees no axis. An input of rank 2 or more is always freed if its first dim is the declared
+        batch size. An input of rank 1 and size 1, which may be one value for all samples, is freed only if the model
+        fails otherwise.
         """
         axis = next((dims.index(self.batch) for dims in shapes if dims and self.batch in dims), 0)
         result: dict[InputKey, Sequence[int | None]] = {}
@@ -515,10 +524,10 @@ class _ShapeGuesser:
         return result
 
     def sum_terms(self, name: str, other_dims: Sequence[str]) -> tuple[str, ...]:
-        """Return the terms of a dim that the file declares as a sum.
+        """Return the terms of the sum that the file declares as the name of a dim.
 
-        For example, the terms of `past + 1` are `past` and `1`. Returns `()` if the dim is not a sum of integers and of
-        names in `other_dims`.
+        For example, the terms of `past + 1` are `past` and `1`. Returns `()` if the name is not a sum of integers and
+        of names in `other_dims`.
         """
         terms = tuple([term.strip() for term in self.written_names.get(name, "").split("+")])
         readable = [term.isdecimal() or (term in other_dims and term != name) for term in terms]
@@ -538,15 +547,12 @@ class _ShapeGuesser:
 
 
 def _input_key(input: ValueInfo) -> InputKey:
-    """Return a key that is equal for inputs with equal declared shapes.
-
-    An input of rank 1 or of unknown rank has a key of its own.
-    """
+    """Return the key of the input's group (see `InputKey`)."""
     return (input.name,) if input.dims is None or len(input.dims) == 1 else input.dims
 
 
 def _rename_dims(dims: InputDims, names: Mapping[int | str, str]) -> InputDims:
-    """Replace dims by their values in the mapping `names`."""
+    """Replace each dim that is a key of `names` by its value."""
     return None if dims is None else [names.get(dim, dim) for dim in dims]
 
 
@@ -572,7 +578,7 @@ def _check_user_shapes(
 
 
 def transpose_lane_shapes(shapes: Sequence[tuple[int, ...] | None]) -> list[tuple[int | None, ...]] | None:
-    """Transpose the sizes of a tensor: group them by axis, not by size assignment.
+    """Return the sizes of each axis of a tensor, one per size assignment.
 
     `shapes` contains the shape for each size assignment. Returns None if the rank is unknown for all size assignments,
     or differs between size assignments.
@@ -591,7 +597,7 @@ class DimFitter:
     """
 
     def __init__(self, lanes: Sequence[Lane], batch: str) -> None:
-        """Compute the candidate products of dim names for each size assignment."""
+        """Compute the candidate products of dim names, with their values."""
         self._lane_indices = [index for index, lane in enumerate(lanes) if lane.batch]
         self._lanes = [lanes[index].sizes for index in self._lane_indices]
         self._perturbed_lanes = {
@@ -629,9 +635,9 @@ class DimFitter:
     def fit_dim(self, sizes: tuple[int | None, ...]) -> SymbolicDim:
         """Fit a symbolic expression to the sizes of a dim, or return None if none fits.
 
-        `sizes` contains the size for each size assignment, or None where it is unknown. A dim with equal sizes is a
-        number. If some sizes are unknown, the sizes for at least two perturbed size assignments must be known, or for
-        all perturbed size assignments if there are fewer than two.
+        `sizes` contains the size for each size assignment, or None where it is unknown. Equal sizes give a number. If
+        some sizes are unknown, the sizes must be known for at least two perturbed size assignments, or for all of them
+        if there are fewer than two.
         """
         first = sizes[0]
         if first is not None and sizes.count(first) == len(sizes):
@@ -641,7 +647,7 @@ class DimFitter:
         return self._dims[sizes]
 
     def _fit_expression(self, sizes: tuple[int | None, ...]) -> SymbolicDim:
-        """Fit a number, a monomial or a sum to the known sizes of a dim."""
+        """Fit a number, a product or a sum of dim names to the known sizes of a dim."""
         observed = tuple([lane for lane, size in enumerate(sizes) if size is not None])
         numbers = [sizes[lane] or 0 for lane in observed]
         if len(self._perturbed_lanes.intersection(observed)) < min(2, len(self._perturbed_lanes)):
@@ -660,8 +666,8 @@ class DimFitter:
     def _fit_sum(self, lanes: tuple[int, ...], numbers: Sequence[int]) -> SymbolicDim:
         """Fit a sum of two or three terms to the sizes `numbers`.
 
-        `lanes` contains the indices of the size assignments with these sizes. There are more of them than coefficients,
-        so at least one size assignment validates the sum.
+        `lanes` contains the indices of the size assignments with these sizes. There must be more of them than
+        coefficients, so that at least one size assignment validates the sum.
         """
         if lanes not in self._systems:
             self._systems[lanes] = [*self._build_systems(lanes)]
@@ -693,7 +699,7 @@ class DimFitter:
                 yield [checked[index] for index in solvable], equations[solvable], np.linalg.pinv(equations[solvable])
 
     def _evaluate_term(self, powers: Powers) -> Term:
-        """Return a product of powers of dim names, with its value in each lane.
+        """Return a product of powers of dim names, with its value for each size assignment.
 
         Integral values are stored as `int`, which is faster than `Fraction`.
         """
@@ -709,6 +715,6 @@ class DimFitter:
 def _product_of_names(names: Sequence[str]) -> Powers:
     """Return the product of named dims.
 
-    The exponent of a name is the number of its occurrences.
+    The exponent of a name is the number of its occurrences in `names`.
     """
     return tuple(sorted((name, names.count(name)) for name in {*names}))

@@ -1,10 +1,10 @@
-"""Fix the hard-coded numbers of a model that should change with its free dims.
+"""Replace the hard-coded sizes of a model that should change with its free dims.
 
-The numbers are those of `held_sizes`. A number in a target or in the sizes of a Resize is inferred by a -1, or inserted
-nodes compute it from the shapes of the inputs. Numbers in other tensors, such as weights, are left.
+The sizes are those that `held_sizes` finds. A size in the target of a Reshape or in the sizes of a Resize becomes a -1,
+or inserted nodes compute it from the shapes of the inputs. Sizes in other tensors, such as weights, are left unchanged.
 
-The written model runs at other sizes, but the original model does not, so that there is nothing to compare. A number
-is therefore *assumed* unless the shapes determine its expression.
+The written model runs at other sizes, at which the original model fails, so their outputs cannot be compared. The
+expression of a size is therefore marked as *assumed* unless the shapes determine it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from shapecalc.models.verdicts import NodeFix
 from shapecalc.models.write import ModelEditor, check_output_path, prove_equivalence, serialize_model, write_fixed_model
 
 FACTOR = re.compile(r"(\d+|[^\W\d]\w*)(?:/(\d+))?")
-"""A factor of an expression: a number or a dim name, which may be divided by a number."""
+"""A factor of an expression: a number or a dim name, with an optional integer divisor."""
 EXPRESSION = re.compile(rf"{FACTOR.pattern}(?:\*{FACTOR.pattern})*([+-]\d+)?")
 """An expression such as `H/4*W/4+1`."""
 
@@ -43,7 +43,7 @@ class FreedModel(Record):
     """The sizes of the free dims in the original model, by name."""
     mended: tuple[HeldNumber, ...]
     left: tuple[HeldNumber, ...]
-    """The numbers that were not replaced, and the nodes that still fail."""
+    """The hard-coded sizes that were not replaced, and the nodes that still fail."""
     assumed: tuple[HeldNumber, ...]
     """The replaced numbers whose expressions are not determined by the shapes: other expressions may be right."""
     proved: bool | None

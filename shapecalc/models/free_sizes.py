@@ -45,9 +45,9 @@ class FreedModel(Record):
     left: tuple[HeldNumber, ...]
     """The hard-coded sizes that were not replaced, and the nodes that still fail."""
     assumed: tuple[HeldNumber, ...]
-    """The replaced numbers whose expressions are not determined by the shapes: other expressions may be right."""
+    """The replaced sizes whose expressions are not determined by the shapes, so that other expressions may be right."""
     proved: bool | None
-    """Whether the proof passed; None without a proof."""
+    """Whether the proof passed, or None without a proof."""
     why: str
     """A description of the proof, or the reason why there is no proof."""
     proofs: tuple[ProofCheck, ...] = ()
@@ -65,8 +65,8 @@ def write_freed_model(
 ) -> tuple[Report, FreedModel | None]:
     """Fix a model, replace its hard-coded sizes of the free dims `names`, and write it to a file.
 
-    If `prove`, the written model must be equal to the fixed model bit for bit at the original sizes, and run at two
-    other sizes. Returns the report with the fix result, and the freed model, or None if the fixed model was not
+    If `prove` is True, the written model must be equal to the fixed model bit for bit at the original sizes, and run at
+    two other sizes. Returns the report with the fix result, and the freed model, or None if the fixed model was not
     written. The arguments and exceptions are those of `write_fixed_model` and `find_held_sizes`.
     """
     model, choice = judged_model.walk.model, judged_model.walk.choice
@@ -112,7 +112,10 @@ def _write_freed(
 
 
 def _build_task(judged: JudgedModel, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Build the task of `prove_model` for a model at the original sizes and at two other sizes of its free dims."""
+    """Build the task of `prove_model` for the written model.
+
+    The model runs at the original sizes and at two other sizes of its free dims.
+    """
     walk, choice = judged.walk, judged.walk.choice
     home = next(lane.sizes for lane in choice.lanes if lane.batch == choice.reference_batch)
     others = [
@@ -148,7 +151,7 @@ def _build_task(judged: JudgedModel, sizes: Mapping[str, int]) -> dict[str, Any]
 
 
 def _replace_numbers(proto: Any, judged: JudgedModel, found: HeldSizes) -> list[HeldNumber]:
-    """Replace the held numbers of a ModelProto, and return the replaced ones."""
+    """Replace the hard-coded sizes of a ModelProto, and return those that were replaced."""
     model = judged.walk.model
     places = {
         dim: (declared.name, axis)
@@ -173,7 +176,10 @@ def _replace_numbers(proto: Any, judged: JudgedModel, found: HeldSizes) -> list[
 
 
 def _is_ambiguous(numbers: Sequence[HeldNumber]) -> bool:
-    """Return whether equal numbers in one node have different expressions that the input shapes do not determine."""
+    """Return whether equal sizes in one node have different uncertain expressions.
+
+    An expression is uncertain if the input shapes do not determine it.
+    """
     by_number: dict[int | None, set[str]] = defaultdict(set)
     for held in numbers:
         if not held.is_certain:
@@ -184,9 +190,10 @@ def _is_ambiguous(numbers: Sequence[HeldNumber]) -> bool:
 def _list_entries(
     numbers: Iterable[HeldNumber], places: Mapping[str, tuple[str, int]]
 ) -> dict[int, int | tuple[list[tuple[Any, int]], int]]:
-    """Return the new entries of a target by index: -1, or factors with divisors, and a number to add.
+    """Return the new entries of a target by index.
 
-    A factor is a number, or the name of an input and an axis.
+    An entry is -1, or a list of factors with their divisors and a number to add to the product. A factor is a number,
+    or the name of an input and an axis.
     """
     entries: dict[int, int | tuple[list[tuple[Any, int]], int]] = {}
     for held in numbers:

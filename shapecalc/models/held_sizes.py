@@ -1,8 +1,9 @@
-"""Find the hard-coded numbers in a model that should change with its free dims.
+"""Find the hard-coded sizes in a model that should change with its free dims.
 
 For example, a 64 may be the number of patches in a grid of 8 by 8. The model is walked, that is, all shapes are
-computed, at the *reference sizes* of the free dims and at multiples of them. A *held number* is a number in a node that
-equals a size at the reference sizes, and should change with the free dims. The walk continues as if the number changed.
+computed, at the *reference sizes* of the free dims and at multiples of them. A *hard-coded size* is a number in a node
+that equals the size of a dim at the reference sizes, and should change with the free dims. The walk continues as if the
+number changed.
 """
 
 from __future__ import annotations
@@ -27,53 +28,59 @@ from shapecalc.models.walk import walk_model
 from shapecalc.models.walk_state import LaneFailures, WalkState, is_same_in_all_lanes
 
 FACTORS = (2, 3, 5, 7, 11)
-"""The factors that multiply the reference sizes in a walk."""
+"""The factors by which the reference sizes are multiplied in a walk."""
 MAX_FREE_NAMES = 4
 """The maximum number of dims that change in one walk."""
 SEARCHED_OPERATORS = ("Concat", "MatMul", "Gemm", "GatherElements")
 """The operators, besides elementwise ones, whose constant inputs are searched for sizes."""
 OFFSETS = (0, 1, 2, -1, -2, 3, 4)
-"""The constants that an expression may add to a product. For example, image models add the number of class tokens."""
+"""The constants that an expression may add to a product.
+
+For example, image models add the number of class tokens.
+"""
 TARGET_INPUT = 1
-"""The index of the target among the inputs of a Reshape or an Expand."""
+"""The input index of the target of a Reshape or an Expand."""
 DimSizes = tuple[int, ...]
 """The size of a dim for each size assignment."""
 
 
 class HeldNumber(Record):
-    """A number in a node that should change with the free dims."""
+    """A hard-coded size: a number in a node that should change with the free dims."""
 
     node: Node
     number: int | None
-    """The held number, or None if the node fails for a different reason."""
+    """The hard-coded size, or None if the node fails for a different reason."""
     holder: str
-    """The argument or tensor that contains the number, such as `target 0,-1,64`, or the error message of the node."""
+    """The argument or tensor that contains the size, such as `target 0,-1,64`, or the error message of the node."""
     expression: str = ""
-    """The expression that should replace the number, such as `H/4*W/4`, or an empty string if unknown."""
+    """The expression that should replace the size, such as `H/4*W/4`, or an empty string if unknown."""
     is_certain: bool = False
     """Whether the input shapes determine the expression."""
     axis: int | None = None
-    """The index of the number in the target, or the axis of the tensor that has this size."""
+    """The index of the size in the target, or the axis of the tensor that has this size."""
     place: tuple[int, int] | None = None
-    """The node input that contains the number, and the index in it, or None if the input is not a list of sizes."""
+    """The index of the node input that contains the size, and the index of the size in this input.
+
+    It is None if the input is not a list of sizes.
+    """
     is_restored: bool = False
-    """Whether the number belongs to the shape of an earlier tensor, to which a Reshape goes back."""
+    """Whether the size belongs to a Reshape that restores the shape of an earlier tensor."""
     is_inferable: bool = False
-    """Whether a -1 in the target can infer the number."""
+    """Whether a -1 in the target can replace the size."""
 
 
 class HeldSizes(Record):
-    """The held numbers of a model."""
+    """The hard-coded sizes of a model."""
 
     sizes: Mapping[str, int]
     """The reference sizes of the free dims, by name."""
     held: tuple[HeldNumber, ...]
     unchecked_count: int
-    """The number of nodes with a core op that were not checked, because a shape is unknown."""
+    """The number of nodes with a core op that were not checked because a shape is unknown."""
 
 
 class _HeldSizeTracker(BatchTracker):
-    """A tracker that records held numbers, and continues with corrected shapes."""
+    """A tracker that records hard-coded sizes, and continues with corrected shapes."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__()
@@ -81,9 +88,12 @@ class _HeldSizeTracker(BatchTracker):
         self.held: list[HeldNumber] = []
         self.unchecked_count = 0
         self._seen: dict[DimSizes, None] = {}
-        """The sizes of each dim that changes, in the order of the walk."""
+        """The sizes of each dim that changes, in the order of the walk; the keys serve as an ordered set."""
         self._seen_shapes: dict[DimSizes, dict[tuple[DimSizes, ...], None]] = {}
-        """The shapes of each tensor for all size assignments, grouped by the shape at the reference sizes."""
+        """The shapes of each tensor for all size assignments.
+
+        The key is the shape at the reference sizes.
+        """
 
     def start_walk(self, walk: WalkState) -> None:
         super().start_walk(walk)
@@ -95,9 +105,9 @@ class _HeldSizeTracker(BatchTracker):
             self._add_seen_sizes(walk.shapes_of(value.tensor))
 
     def visit_core_node(self, visit: NodeVisit) -> LaneShapes:
-        """Record the held numbers of a node with a core op.
+        """Record the hard-coded sizes of a node with a core op.
 
-        Returns the output shapes as if the held numbers changed.
+        Returns the output shapes as if these sizes changed.
         """
         outputs = visit.outputs
         if visit.unknown_reason:
@@ -112,7 +122,7 @@ class _HeldSizeTracker(BatchTracker):
         return outputs
 
     def propagate_marks(self, node: Node) -> None:
-        """Record the held numbers of a Resize with constant sizes, and correct its output.
+        """Record the hard-coded sizes of a Resize with constant sizes, and correct its output.
 
         Batch marks are not propagated.
         """
@@ -126,10 +136,10 @@ class _HeldSizeTracker(BatchTracker):
             self._add_seen_sizes(walk.shapes_of(tensor) if tensor else walk.all_unknown)
 
     def find_repeat_fixes(self, node: Node) -> None:
-        """Return None, because constants are not repeated."""
+        """Return None, because the tracker does not repeat constants."""
 
     def record_index_fix(self, node: Node, failures: LaneFailures) -> LaneShapes | None:
-        """Record the held numbers of a failing node's constant input.
+        """Record the hard-coded sizes of a failing node's constant input.
 
         Returns the output shapes as if the input changed, or None if they are unknown.
         """
@@ -147,12 +157,12 @@ class _HeldSizeTracker(BatchTracker):
         return None
 
     def record_failure(self, node: Node, failures: LaneFailures) -> None:
-        """Record a failing node without a known held number."""
+        """Record a failing node in which no hard-coded size is known."""
         if not any(held.node is node for held in self.held):
             self.held.append(HeldNumber(node, None, next((reason for reason in failures if reason), "it fails")))
 
     def marks_of(self, tensor: int) -> tuple[BatchMark, ...] | None:
-        """Return None, because the batch is not tracked."""
+        """Return None, because the tracker does not track the batch."""
         return None
 
     def _has_searched_inputs(self, node: Node) -> bool:
@@ -161,9 +171,9 @@ class _HeldSizeTracker(BatchTracker):
         return not node.domain and (node.op in SEARCHED_OPERATORS or find_operator(node).is_pointwise)
 
     def _find_held_axes(self, node: Node, index: int, own: LaneShapes, other: LaneShapes) -> list[HeldNumber]:
-        """Return the held sizes of a constant input.
+        """Return the hard-coded sizes on the axes of a constant input.
 
-        `own` is the shape of this input, `other` the shape of an input that changes, for each size assignment.
+        `own` contains the shape of this input for each size assignment, and `other` the shape of an input that changes.
         """
         first, changing = own[0], [shape for shape in other if shape is not None]
         if first is None or len(changing) < len(other):
@@ -179,9 +189,9 @@ class _HeldSizeTracker(BatchTracker):
         return found[:1] if is_product else found
 
     def _correct_reshape(self, visit: NodeVisit) -> LaneShapes:
-        """Record the held numbers in the constant target of a Reshape.
+        """Record the hard-coded sizes in the constant target of a Reshape.
 
-        Returns the output shapes as if the held numbers changed.
+        Returns the output shapes as if these sizes changed.
         """
         inputs = [shape for shape in visit.input if shape is not None]
         output, targets = visit.outputs[0], visit.argument_values(visit.core_op.arguments[0].name)
@@ -222,10 +232,11 @@ class _HeldSizeTracker(BatchTracker):
         return tuple(map(tuple, lanes))
 
     def _restore_seen_shape(self, visit: NodeVisit) -> LaneShapes | None:
-        """Record the held numbers of a Reshape that restores the shape of an earlier tensor.
+        """Record the hard-coded sizes of a Reshape that restores the shape of an earlier tensor.
 
         At the reference sizes, the earlier tensor has the output shape; at all sizes, it has the element count of the
-        input. Returns the shapes of the earlier tensor, or None unless exactly one such tensor shape exists.
+        input. Returns the shapes of the earlier tensor. Returns None if there is no such tensor, or if such tensors
+        have different shapes.
         """
         output, target = visit.outputs[0], visit.argument_values(visit.core_op.arguments[0].name)[0]
         if output is None or target is None or len(target) != len(output) or None in visit.input:
@@ -245,10 +256,10 @@ class _HeldSizeTracker(BatchTracker):
     def _split_sizes(
         self, total: DimSizes, numbers: Sequence[int], *, can_scale: bool
     ) -> list[tuple[DimSizes, str]] | None:
-        """Return candidate sizes of `numbers` with the product `total`, or None.
+        """Return sizes that replace `numbers` and have the product `total`, or None.
 
-        Each number is returned with its size for each size assignment, and with the expression of these sizes. If
-        `can_scale`, the first number may grow in proportion to `total`, as the number of windows does.
+        The result contains, for each number, its size for each size assignment and the expression of these sizes. If
+        `can_scale` is True, the first number may grow in proportion to `total`, as the number of windows does.
         """
         seen = [sizes for sizes in self._seen if sizes[0] in numbers]
         for count in range(1, len(numbers) + 1):
@@ -269,9 +280,9 @@ class _HeldSizeTracker(BatchTracker):
         return None
 
     def _correct_expand(self, visit: NodeVisit) -> LaneShapes:
-        """Record the held numbers in the target of an Expand.
+        """Record the hard-coded sizes in the target of an Expand.
 
-        Returns the output shapes as if the held numbers changed.
+        Returns the output shapes as if these sizes changed.
         """
         target, inputs = (
             visit.argument_values(visit.core_op.arguments[0].name)[0] or (),
@@ -300,7 +311,7 @@ class _HeldSizeTracker(BatchTracker):
         return tuple([(*extra, *lane) for lane in lanes])
 
     def _correct_resize(self, node: Node, before: LaneShapes) -> None:
-        """Record the held numbers in the constant sizes of a Resize, and correct its output."""
+        """Record the hard-coded sizes in the constant sizes of a Resize, and correct its output."""
         walk = self._walk
         after = walk.shapes_of(node.outputs[0])
         shapes = [shape for shape in before if shape is not None]
@@ -326,9 +337,9 @@ class _HeldSizeTracker(BatchTracker):
                     self._seen[sizes] = None
 
     def _format_sizes(self, sizes: DimSizes) -> str:
-        """Format sizes as an expression in the free dims.
+        """Return the expression in the free dims that has these sizes, for example `H*W/64+1`.
 
-        For example, the result is `H*W/64+1`, or an empty string if no expression fits.
+        Returns an empty string if no expression fits.
         """
         for offset in OFFSETS:
             dim = self._fitter.fit_dim(tuple([size - offset for size in sizes]))
@@ -338,7 +349,7 @@ class _HeldSizeTracker(BatchTracker):
 
 
 def find_held_sizes(judged: JudgedModel, names: Sequence[str]) -> HeldSizes:
-    """Find the numbers of a model that should change with the free dims `names`.
+    """Find the hard-coded sizes of a model that should change with the free dims `names`.
 
     Raises `ShapeError` (usage) if a name is not a free dim of the inputs or is the batch dim, or if there are too many
     names.
@@ -391,9 +402,10 @@ def _iter_multiples(sizes: dict[str, int]) -> Iterator[dict[str, int]]:
 
 
 def _pair_axes(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[range, range]]:
-    """Yield the smallest groups of consecutive axes with equal element counts.
+    """Pair the axes of two shapes: yield the smallest groups with equal element counts.
 
-    Each pair contains the axes of the shape `before` and the axes of the shape `after`.
+    A group contains consecutive axes. Each pair contains the axes of the shape `before` and the axes of the shape
+    `after`.
 
     >>> [[*map(list, pair)] for pair in _pair_axes((2, 3, 4, 5), (2, 12, 5))]
     [[[0], [0]], [[1, 2], [1]], [[3], [2]]]

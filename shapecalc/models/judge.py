@@ -1,6 +1,6 @@
-"""Check a model: determine whether each node works at other batch sizes.
+"""Check whether each node of a model works at other batch sizes.
 
-The sizes of the inputs are chosen, all shapes are computed (a *walk*), and the result is a report. The nodes that the
+Sizes are chosen for the inputs, all shapes are computed (a *walk*), and the result is a report. The nodes that the
 package `core` can resolve are *listed* in the report, each with a verdict.
 """
 
@@ -32,13 +32,14 @@ DEFAULT_OPTIONS = BatchOptions()
 MAX_NODE_VISITS = 100_000
 """The maximum number of node visits in the walks that compare choices of input shapes."""
 MAX_FREED_TRIALS = 3
-"""The maximum number of inputs that are freed, one at a time, to find the node that then fails."""
+"""The maximum number of inputs for which a trial walk finds the node that fails if the input's batch dim is symbolic.
+"""
 MAX_CONDITION_ROUNDS = 3
 """The maximum number of rounds to choose sizes that satisfy the conditions of failing nodes."""
 
 
 class _NodeReporter:
-    """A builder of report entries with symbolic shapes."""
+    """A builder of the report entries of nodes, with symbolic shapes."""
 
     def __init__(self, walk: WalkState, core: CoreOpCache) -> None:
         self._walk, self._tensor_names, self._core = walk, walk.model.names, core
@@ -67,7 +68,10 @@ class _NodeReporter:
         )
 
     def symbolic_output(self, visit: NodeVisit) -> tuple[SymbolicShape | None, tuple[Condition, ...]]:
-        """Return the symbolic output shape without a fix, and its conditions on sizes."""
+        """Return the symbolic output shape of a node, and the conditions on sizes for it.
+
+        Fixes of the node are not applied.
+        """
         input, arguments = self._fitter.fit_shape(visit.input), self._symbolic_arguments(visit)
         output = self._fitter.fit_shape(visit.outputs)
         fails = any(visit.problems)
@@ -94,7 +98,7 @@ class _NodeReporter:
         return symbolic
 
     def _shape_value(self, node: Node) -> SymbolicShape | None:
-        """Return the output of a Shape node as a symbolic shape, or None if unknown."""
+        """Return the shape that a Shape node outputs, with symbolic dims, or None if unknown."""
         arrays = self._walk.values.get(node.outputs[0])
         if arrays is None:
             return None
@@ -102,7 +106,7 @@ class _NodeReporter:
         return self._fitter.fit_shape(shapes)
 
     def _target_source(self, node: Node) -> str:
-        """Return the origin of a node's target (see `JudgedNode.target_from`)."""
+        """Return the source of a node's target (see `JudgedNode.target_from`)."""
         if not has_target_input(node):
             return "attribute" if node.attributes else "none"
         if len(node.inputs) < 2 or not node.inputs[1]:
@@ -122,7 +126,7 @@ class JudgedModel(Record):
     def can_run_as_declared(self) -> bool:
         """Return whether the model runs without an error at the declared batch size.
 
-        Nodes with a core op must run at the declared batch size, other nodes at every checked batch size.
+        Nodes with a core op must run at the declared batch size, all other nodes at every judged batch size.
         """
         declared = next(
             index for index, lane in enumerate(self.walk.lanes) if lane.batch == self.tracker.declared_batch
@@ -155,9 +159,9 @@ class JudgedModel(Record):
         return [remainder for condition in possible for remainder in substitute_condition(condition, declared)]
 
     def depends_on_declared_sizes(self) -> bool:
-        """Return whether a model output has a known shape only at the chosen sizes.
+        """Return whether the shape of a model output is known only at the chosen sizes.
 
-        The shape of such an output is unknown for all size assignments with perturbed sizes.
+        It is then unknown for all size assignments with perturbed sizes.
         """
         outputs = [self.walk.shapes_of(output.tensor) for output in self.walk.model.outputs]
         moved = [index for index, lane in enumerate(self.walk.lanes) if lane.perturbed]
@@ -191,15 +195,15 @@ class JudgedModel(Record):
         )
 
     def _inputs(self) -> list[ModelInput]:
-        """Return the inputs with their declared shapes and the shapes of the walk."""
+        """Return the inputs with their declared shapes and the shapes that the walk used."""
         pairs = zip(self.walk.model.inputs, self.walk.choice.inputs, strict=True)
         return [ModelInput(declared.name, declared.dims, taken) for declared, taken in pairs]
 
     def _find_fixed_batch_inputs(self, inputs: Sequence[ModelInput]) -> Iterator[FixedBatchInput]:
         """Yield the inputs with a dim that is still fixed to the declared batch size.
 
-        Each input is yielded with the failure that occurs if the dim is symbolic. The model is walked once for each of
-        the first `MAX_FREED_TRIALS` of these inputs.
+        Each input is yielded with the failure that occurs if the dim is symbolic. This failure is found by a walk of
+        the model, for the first `MAX_FREED_TRIALS` of these inputs only.
         """
         choice = self.walk.choice
         axis_of_batch = next((e.taken.index(choice.batch) for e in inputs if e.taken and choice.batch in e.taken), None)
@@ -238,8 +242,8 @@ def report_model(
 ) -> Report:
     """Check the model in a file, and return the report.
 
-    The report contains an explanation for each node in `names` (see `add_node_explanations`). If `include_all`, the
-    report describes all nodes, otherwise only the nodes with core ops.
+    The report contains an explanation for each node in `names` (see `add_node_explanations`). If `include_all` is True,
+    the report describes all nodes, otherwise only the nodes with core ops.
 
     Raises `ShapeError` (file) if the file cannot be used, and `ShapeError` (usage) for invalid options.
     """
@@ -253,8 +257,8 @@ def report_model(
 def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> JudgedModel:
     """Check a model with the best choice of input shapes.
 
-    The best choice is the one with the smallest `JudgedModel.ranking_key`. The search ends early at a choice with which
-    the model runs and all batch axes are known. Raises `ShapeError` (usage) if the options do not fit the model.
+    The best choice has the smallest `JudgedModel.ranking_key`. The search ends early if the model runs with a choice
+    and all batch axes are known. Raises `ShapeError` (usage) if the options do not fit the model.
     """
     most = max(2, MAX_NODE_VISITS // (len(model.graph.nodes) + 1))
     first, *others = guess_inputs(model, options)
@@ -268,7 +272,7 @@ def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> Judged
 
 
 def _add_size_limits(judged: JudgedModel, guess: InputGuess) -> JudgedModel:
-    """Add size limits to a checked model, and check it again at sizes within them."""
+    """Find the size limits of a checked model, and check it again at sizes within them."""
     choice, tracker = judged.walk.choice, judged.tracker
     limits = find_size_limits(judged.walk.model, choice, has_failures=tracker.has_failures)
     reference = next(lane.sizes for lane in choice.lanes if lane.batch == choice.reference_batch)
@@ -280,8 +284,8 @@ def _add_size_limits(judged: JudgedModel, guess: InputGuess) -> JudgedModel:
 def _judge_at_working_sizes(model: Model, guess: InputGuess, max_tries: int) -> JudgedModel:
     """Check a model at the first sizes at which it runs.
 
-    First, sizes are chosen that satisfy the conditions of failing nodes. Then at most `max_tries` fallback choices of
-    sizes are tried.
+    The first sizes satisfy the conditions of failing nodes. Then at most `max_tries` fallback choices of sizes are
+    tried.
     """
     first = outcome = _judge_choice(model, guess.choose_sizes())
     conditions: dict[Condition, None] = {}
@@ -315,8 +319,8 @@ def _judge_choice(model: Model, choice: InputChoice, tracker: BatchTracker | Non
 def add_node_explanations(model: JudgedModel, report: Report, names: Iterable[str]) -> Report:
     """Add explanations of the nodes `names` to a report.
 
-    The explanation of a node that fails without an error names the first downstream node that fails if the node is not
-    fixed. For a node without a core op, `Report.failing_above` gets the path of the nearest failing upstream node.
+    For a node that fails without an error, the explanation names the first downstream node that fails if the node is
+    not fixed. For a node without a core op, `Report.failing_above` gets the path of the nearest failing upstream node.
     """
     changed: dict[str, JudgedNode] = {}
     above: dict[str, str] = {}
@@ -365,8 +369,8 @@ def _describe_downstream_failure(model: JudgedModel, path: str) -> str:
 def find_movement_chains(model: Model, nodes: Iterable[JudgedNode]) -> list[list[JudgedNode]]:
     """Return the chains of consecutive nodes with core ops that only move elements.
 
-    Each node of a chain is the only consumer of the previous node's output. A chain has at least two nodes. The chains
-    are in file order.
+    Each node of a chain except the first is the only consumer of the previous node's output. A chain has at least two
+    nodes. The chains are in file order.
     """
     uses = Counter(chain(model.graph.outputs, *[node.used_tensors for node in iter_nodes((model.graph,))]))
     open_runs: dict[int, list[JudgedNode]] = {}

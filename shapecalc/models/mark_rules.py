@@ -31,7 +31,7 @@ from shapecalc.models.batch_axis import (
 )
 
 MarkRule = Callable[[LaneNode, int], BatchMark]
-"""A function that maps node and output index to the batch mark of that output.
+"""A function that returns the batch mark of an output, given the node and the output index.
 
 Operators that move elements along the batch axis need a mark rule.
 """
@@ -48,7 +48,7 @@ def reshape_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
 def repeat_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """Return the batch mark after an Expand or Tile.
 
-    These operators add axes on the left.
+    Both operators may add axes on the left.
     """
     mark = node.marks[0]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis):
@@ -80,7 +80,7 @@ def concat_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
 def dynamic_quantization_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
     """Return the batch mark after a DynamicQuantizeLinear.
 
-    The scale of the output depends on all samples. Source: the ONNX operator DynamicQuantizeLinear.
+    The scale of the output depends on all samples. Source: the ONNX operator documents.
     """
     return MixedSamples("takes one scale for all samples", intended=None if output_index else node.marks[0])
 
@@ -127,7 +127,7 @@ def _mark_after_selection(node: LaneNode, axis: int, select: Callable[[np.ndarra
     if len({*samples.tolist()}) < node.batch:
         return LostBatch("takes only some of the samples", certain=True)
     after = infer_mark(axis, samples, node.batch)
-    # without a batch axis in the result, a selection of full length is treated as a permutation of the samples
+    # a full-length selection without a batch axis in the result counts as a permutation of the samples
     is_permuted = isinstance(after, LostBatch) and len(samples) == shape[axis]
     return MixedSamples("mixes the samples", intended=mark) if is_permuted else after
 
@@ -159,7 +159,7 @@ def slice_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
 
 
 def _is_argument_absent(node: LaneNode, name: str, input_index: int) -> bool:
-    """Return whether an optional argument is absent as attribute and as input."""
+    """Return whether an optional argument is neither an attribute nor an input."""
     return name not in node.attributes and node.is_absent(input_index)
 
 
@@ -174,8 +174,8 @@ def _onnx_slice(start: int, end: int, step: int, samples: np.ndarray) -> np.ndar
 def gather_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """Return the batch mark after a Gather.
 
-    If the data is marked on the gathered axis, the indices determine which samples are selected. Otherwise the result
-    is the mark of the data or the mark of the indices, moved to the axis in the output.
+    If the gathered axis is the batch axis of the data, the indices determine which samples are selected. Otherwise the
+    output has the mark of the data or the mark of the indices, moved to the axis in the output.
     """
     along, shape = node.axis_attribute(0, node.input_rank(0)), node.inputs[1]
     data, indices = node.marks[:2]
@@ -193,8 +193,8 @@ def gather_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
 def gather_nd_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """Return the batch mark after a GatherND.
 
-    If the data is marked on an indexed axis, the indices determine which samples are selected. Otherwise the result is
-    the mark of the data or the mark of the indices, moved to the axis in the output.
+    If an indexed axis is the batch axis of the data, the indices determine which samples are selected. Otherwise the
+    output has the mark of the data or the mark of the indices, moved to the axis in the output.
     """
     (data, indices), shape, kept = node.marks[:2], node.inputs[1], node.attributes.get("batch_dims", 0)
     if shape is None or (isinstance(indices, BatchAxis) and indices.axis == len(shape) - 1):
@@ -224,7 +224,7 @@ def _mark_after_indexing(node: LaneNode, bounds: Any, first_batch_axis: int) -> 
     """Return the batch mark after a gather along the batch axis.
 
     `bounds` are the lower and upper bounds of the indices, or None if unknown. The axes of the index tensor become
-    output axes, starting at `first_batch_axis`.
+    output axes, the first of them the axis `first_batch_axis`.
     """
     mark, shape = node.marks[0], node.inputs[0]
     unknown = LostBatch(f"nobody can say which samples {node.op} takes")
@@ -256,7 +256,7 @@ def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: i
 def scatter_nd_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """Return the batch mark after a ScatterND.
 
-    The batch is lost if the update of one sample writes to the elements of a different sample.
+    The batch is lost if the updates for one sample overwrite elements of another sample.
     """
     (data, indices, updates), (before, shape), taken = node.marks[:3], node.inputs[:2], node.elements(1)
     if indices is not None or before is None or shape is None:

@@ -1,8 +1,9 @@
 """The table of ONNX operators, with shape rules, evaluators and batch rules.
 
-Every field of an entry is optional. By default, ONNX shape inference infers the output shapes, the output elements are
-unknown, and it is unknown which output axis separates the samples of a batch. An operator is *listed* if the package
-`core` has an equivalent op; the report has an entry for each node of a listed operator.
+Every field of an entry is optional. Without a shape rule, ONNX shape inference infers the output shapes. Without an
+evaluator, the output elements are unknown. Without a batch rule, it is unknown which output axis separates the samples
+of a batch. An operator is *listed* if the package `core` has an equivalent op; the report has an entry for each node of
+a listed operator.
 
 Sources: the ONNX operator documents, and ContribOperators.md of ONNX Runtime for `com.microsoft`.
 """
@@ -36,27 +37,27 @@ from shapecalc.models.walk_state import broadcast_shapes
 Attributes = Mapping[str, Any]
 """The attributes of a node by name."""
 Evaluator = Callable[..., Any]
-"""A function of attributes and input arrays (None for an absent input) that returns the output array.
+"""A function that computes an output array from the attributes and the input arrays.
 
-An evaluator of several outputs returns a list of arrays. An evaluator raises `IndexError` for an index that is out of
-bounds, and other exceptions for unsupported cases.
+An absent input is None. An evaluator of several outputs returns a list of arrays. An evaluator raises `IndexError` for
+an index that is out of bounds, and other exceptions for unsupported cases.
 """
 InputSizes = Sequence[IntTuple | None]
 """The shape of each input of a node for one size assignment, or None if unknown."""
 IndexBounds = Callable[[bool], Sequence[tuple[int, int]]]
 """A function that returns the minimum and maximum of the elements of a node's index tensor.
 
-The result contains one pair, or one pair per column of the tensor if the argument is true. The result is empty if the
-elements are unknown.
+The result contains one pair, or one pair per column of the tensor if the argument is True. It is empty if the elements
+are unknown.
 """
 SizeCheck = Callable[[Node, InputSizes, Container[int], IndexBounds], str | None]
 """A function that checks input sizes and returns an error message, or None if the sizes match.
 
-The arguments are a node, the input shapes, the tensor numbers of the initializers, and the index bounds. A check is
-needed where ONNX shape inference accepts mismatched sizes, or where its error message does not name the input.
+The arguments are a node, the input shapes, the tensor numbers of the initializers, and the index bounds. Operators need
+a check if ONNX shape inference accepts mismatched sizes, or if its error message does not name the input.
 """
 BatchInputs = list[tuple[str, int, int]]
-"""The inputs with a batch axis, each as name, input index and batch axis; the data input X is first."""
+"""The inputs with a batch axis, as name, input index and batch axis of each; the data input X is first."""
 MAX_INFERRED_DIM = 2**40
 """The largest dim that is passed to ONNX shape inference.
 
@@ -79,25 +80,32 @@ class BroadcastShapeRule(Record):
     first_opset: int = 7
     is_comparison: bool = False
     typed_input: int = -1
-    """The index of the input that has the element type of the output, unless it is a comparison."""
+    """The index of the input whose element type the output has, unless the operator is a comparison."""
 
 
 class InferredShapeRule(Record):
     """A shape rule: ONNX shape inference infers the outputs."""
 
     copies_dims: bool = False
-    """Whether inference copies dims from an input to the output without checks, so that it accepts symbolic dims."""
+    """Whether shape inference copies dims from an input to the output without checks, so that it accepts symbolic dims.
+    """
 
 
 class ComputedShapeRule(Record):
     """A shape rule: a function computes the output shapes."""
 
     compute: Callable[[Attributes, InputSizes], InputSizes]
-    """A function that maps attributes and input shapes to output shapes, or None for an unknown output shape."""
+    """A function of the attributes and the input shapes that returns the output shapes.
+
+    An unknown output shape is None.
+    """
     is_shortcut: bool = False
-    """Whether ONNX shape inference replaces an unknown output shape. It takes ten times as long as the function."""
+    """Whether ONNX shape inference is used for an output shape that the function does not know.
+
+    Shape inference takes ten times as long as the function.
+    """
     typed_input: int = 0
-    """The index of the input that has the element type of the first output."""
+    """The index of the input whose element type the first output has."""
 
 
 class ControlFlow(Enum):
@@ -116,7 +124,10 @@ class CoreArgument(Record):
     kind: type = tuple
     """The type of the attribute, or `tuple` for a tuple of integers."""
     input_since: int | None = None
-    """The first opset in which the argument is the second input of the node, or None if it is always an attribute."""
+    """The first opset in which the argument is the second input of the node.
+
+    It is None if the argument is an attribute in every opset.
+    """
     default: Any = None
     is_required: bool = False
 
@@ -127,14 +138,14 @@ class CoreOp(Record):
     op: str
     arguments: tuple[CoreArgument, ...]
     elements: Callable[[ElementArray, IntTuple, dict[str, Any]], ElementArray] | None = None
-    """A function of the input array, the output shape and the arguments that returns the output array."""
+    """A function that returns the output array, given the input array, the output shape and the arguments."""
     fix_candidates: CandidateGenerator | None = None
     only_moves_elements: bool = False
     """Whether the op only moves the elements of one input."""
     repeats_elements: bool = False
     """Whether the op repeats elements along axes, as Expand and Tile do."""
     returns_shape: bool = False
-    """Whether core returns the elements of the output instead of its shape, as for Shape."""
+    """Whether the core op returns the elements of the output instead of its shape, as for the operator Shape."""
     switch: str = ""
     """The name of the boolean attribute (`allowzero`) that is also an option of the core op; empty if there is none."""
 
@@ -159,7 +170,7 @@ class OperatorSpec(Record):
     Of the other inputs, only the type or the shape matters.
     """
     size_check: SizeCheck | None = None
-    """The check that the sizes of the inputs match."""
+    """The check that the input sizes match."""
     core_op: CoreOp | None = None
     """The equivalent core op, or None if the operator is not listed."""
     control_flow: ControlFlow | None = None
@@ -277,7 +288,7 @@ def _constant_of_shape(attributes: Attributes, shape: ElementArray) -> ElementAr
 
 
 def _variadic_evaluator(function: Any) -> Evaluator:
-    """Return an evaluator that reduces all inputs with a binary NumPy function."""
+    """Return an evaluator that folds all inputs with a binary NumPy function."""
     return lambda _, *parts: np.asarray(function.reduce(np.broadcast_arrays(*parts)))
 
 
@@ -375,7 +386,7 @@ def _differing_axis(shapes: InputSizes, ignored_axis: int) -> int | None:
 def check_indices(node: Node, shapes: InputSizes, _: Container[int], index_bounds: IndexBounds) -> str | None:
     """Return an error message if Gather or Scatter indices do not match the data.
 
-    The index shape is checked, and the index values if they are known.
+    The index shape is checked, and the index values are checked if they are known.
     """
     data, indices = (*shapes, None, None)[:2]
     if data is None or indices is None:
@@ -404,7 +415,7 @@ def _check_update_shape(updates: IntTuple | None, expected: IntTuple) -> str | N
 
 
 def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: int) -> str | None:
-    """Return an error message if the indices exceed the data along an axis.
+    """Return an error message if the indices are longer than the data on some axis.
 
     The axis `axis` is not checked.
 
@@ -477,9 +488,10 @@ CONV_CHANNEL_CHECK = _contraction_check(lambda attributes: ((0, 1), (1, 1), attr
 
 
 def _check_conv(node: Node, shapes: InputSizes, constants: Container[int], index_bounds: IndexBounds) -> str | None:
-    """Return an error message if the channels or the window of a Conv do not fit its input.
+    """Return an error message if the kernel of a Conv does not fit its input.
 
-    ONNX shape inference accepts a window that is larger than the padded input, but ONNX Runtime refuses it.
+    The channels and the spatial sizes are checked. ONNX shape inference accepts a kernel that is larger than the padded
+    input, but ONNX Runtime rejects it.
     """
     (data, weights), attributes = shapes[:2], node.attributes
     is_padded = attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")
@@ -495,7 +507,7 @@ def _check_conv(node: Node, shapes: InputSizes, constants: Container[int], index
 
 
 def _check_einsum(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
-    """Return an error message if two axes with one letter of an Einsum differ in size."""
+    """Return an error message if two axes of an Einsum have the same letter and different sizes."""
     equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
     sizes: dict[str, int] = {}
     for term, shape in zip(equation.partition("->")[0].split(","), shapes, strict=False):
@@ -579,7 +591,7 @@ def _gather_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
 def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shape of multi-head attention.
 
-    In the key and the value, the heads may be a separate axis.
+    The key and the value may have a separate axis for the heads.
 
     >>> _attention_shape({}, [(2, 5, 8), (2, 6, 8), (2, 6, 16)])
     ((2, 5, 16),)
@@ -676,7 +688,7 @@ def _recurrent_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
 
 
 def _packed_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the output shapes of attention whose weights are packed in one input.
+    """Return the output shapes of attention with the weights of query, key and value in one input.
 
     >>> _packed_attention_shape({}, [(2, 5, 8), (8, 24)])
     ((2, 5, 8), None)
@@ -725,7 +737,7 @@ def _grouped_query_attention_shape(_: Attributes, shapes: InputSizes) -> InputSi
 
 
 SAME_AS_FIRST, COPIES_DIMS = FirstInputShapeRule(), InferredShapeRule(copies_dims=True)
-"""Shape rules that several operators share."""
+"""Shape rules that several operators use."""
 FIRST_OUTPUT_ONLY = ComputedShapeRule(lambda _, shapes: (shapes[0], None))
 SKIP_NORMALIZATION = ComputedShapeRule(lambda _, shapes: (shapes[0], None, None, shapes[0]))
 BROADCAST, BROADCAST_8, COMPARISON = BroadcastShapeRule(), BroadcastShapeRule(8), BroadcastShapeRule(is_comparison=True)
@@ -778,9 +790,9 @@ DEPTH_TO_SPACE, SPACE_TO_DEPTH = (
 
 
 def _split_operator_names(specs: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
-    """Split table keys that contain several operator names.
+    """Give each operator name an entry of its own.
 
-    The names in a key of `specs` are separated by spaces.
+    A key of `specs` contains one or more operator names, separated by spaces.
     """
     return {name: row for names, row in specs.items() for name in names.split()}
 
@@ -967,7 +979,7 @@ ONNX_OPERATORS = _split_operator_names(
         "Xor": OperatorSpec(COMPARISON, axis_rule=axis_rules.broadcast_axis_rule),
     }
 )
-"""The entries of ONNX's own operators, by operator name."""
+"""The operator table entries of ONNX's own operators, by operator name."""
 CONTRIB_OPERATORS = _split_operator_names(
     {
         "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.broadcast_axis_rule),
@@ -1035,20 +1047,21 @@ CONTRIB_OPERATORS = _split_operator_names(
         ),
     }
 )
-"""The entries of ONNX Runtime's contributed operators, by operator name."""
+"""The operator table entries of ONNX Runtime's contributed operators, by operator name."""
 OPERATORS = {"": ONNX_OPERATORS, "com.microsoft": CONTRIB_OPERATORS}
 """The operator table, by domain and operator name."""
 LISTED_OPERATORS = {name: row.core_op for name, row in ONNX_OPERATORS.items() if row.core_op is not None}
 """The equivalent core op of each listed operator, by operator name."""
 RANDOM_OPERATORS = {name for name, row in ONNX_OPERATORS.items() if row.is_random}
 UNKNOWN_OPERATOR = OperatorSpec()
-"""The default entry, for operators that are not in the table."""
+"""The entry of operators that are not in the table."""
 
 
 def find_operator(node: Node | LaneNode) -> OperatorSpec:
     """Return the operator table entry of a node.
 
-    ONNX Runtime writes some operators in the other domain, for example LayerNormalization before ONNX had it.
+    Both domains are searched, because ONNX Runtime writes some operators in the other domain, for example
+    LayerNormalization before ONNX had it.
     """
     own = OPERATORS.get(node.domain)
     if own is None:

@@ -44,20 +44,23 @@ from shapecalc.models.walk_state import NO_SHAPE, LaneFailures, WalkState, is_sa
 LaneMarks = tuple[BatchMark, ...]
 """The batch mark of a tensor for each size assignment."""
 INDEX_OUTPUTS = {"ArgMax": (0, 0), "ArgMin": (0, 0), "TopK": (1, -1)}
-"""The operators with an output of indices along an axis, each with the index of that output and the default axis."""
+"""The operators that output indices along an axis, each with the index of this output and the default axis."""
 ORDER_PRESERVING_OPERATORS = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 INDEX_EVALUATORS: dict[str, Any] = {
     **dict.fromkeys(ORDER_PRESERVING_OPERATORS, lambda _, shape, data, *_others: data.reshape(shape)),
     "Add": lambda _, _shape, a, b: a + b,
     "Concat": lambda attributes, _, *parts: np.concatenate(parts, attributes.get("axis", 0)),
 }
-"""The evaluators of monotonic operators on indices: for bounds of the inputs, they return bounds of the output."""
+"""The evaluators of operators that are monotonic in their inputs.
+
+They are applied to the bounds of index tensors: lower bounds give lower bounds, and upper bounds give upper bounds.
+"""
 UNBOUNDED = 1 << 40
-"""A number that is larger than any index."""
+"""A bound that is larger than any index."""
 MAX_UPSTREAM_NODES = 64
 """The maximum number of upstream nodes to search for the cause of a failure, or for bounds of indices."""
 SILENT_VERDICTS = (BatchVerdict.SWALLOWS, BatchVerdict.SCRAMBLES)
-"""The verdicts on failing nodes that run without an error."""
+"""The verdicts on nodes that run without an error and give wrong results."""
 
 
 class NonCoreFailure(Record):
@@ -75,7 +78,10 @@ class NonCoreFailure(Record):
     target: IntTuple | None = None
     """The constant sizes of a Resize that contain the declared batch size, or None for other nodes."""
     fix: NodeFix | None = None
-    """The fix of the node, or None if no fix is known, or if the cause is fixed instead."""
+    """The fix of the node.
+
+    It is None if no fix is known, or if the upstream cause is fixed instead.
+    """
 
 
 class NodeVerdict(Record):
@@ -83,7 +89,10 @@ class NodeVerdict(Record):
 
     verdict: BatchVerdict
     is_failing: bool
-    """Whether the verdict is one of `FAILING_VERDICTS`, or SOMETIMES in a model that declares its batch size."""
+    """Whether the node fails.
+
+    It fails if the verdict is one of `FAILING_VERDICTS`, or SOMETIMES in a model that declares its batch size.
+    """
     why: str
     """The reason for the verdict, without a final full stop."""
     outputs: LaneShapes
@@ -91,9 +100,9 @@ class NodeVerdict(Record):
     marks: LaneMarks
     """The batch mark of the output for each size assignment after the best fix."""
     fixes: tuple[NodeFix, ...]
-    """The possible fixes, the best first; empty for a safe node, and if no fix is known."""
+    """The possible fixes, the best first; empty if the node is safe or no fix is known."""
     runs: Mapping[int, str]
-    """The outcome (`ok`, `fails` or `blocked`) at each checked batch size."""
+    """The outcome (`ok`, `fails` or `blocked`) at each judged batch size."""
     empty: str | None
     """The outcome at a batch size of 0: `ok` or `refused`, or None if unknown."""
     batch_in: tuple[int, str] | None
@@ -101,7 +110,7 @@ class NodeVerdict(Record):
     batch_out: tuple[int, str] | None
     """The batch axis of the output, as returned by `locate_batch`, or None if unknown."""
     blocked_by: str | None
-    """The path of the first failing upstream node, which must be fixed before this node; None without such a node."""
+    """The path of the first failing upstream node, which must be fixed before this node, or None if there is none."""
 
 
 def output_mark(node: LaneNode, output_index: int = 0) -> BatchMark:
@@ -155,7 +164,7 @@ def _has_same_size(input_shape: IntTuple | None, axis: int, output_shape: IntTup
 
 
 def _mark_without_axis(node: Node, mark: BatchMark, shape: IntTuple | None, axis: int) -> BatchMark:
-    """Return the batch mark of one slice of a Scan input along `axis`."""
+    """Return the batch mark of a slice of a Scan input, which has no axis `axis`."""
     if not isinstance(mark, BatchAxis):
         return mark
     if shape is None or axis % len(shape) == mark.axis:
@@ -205,7 +214,7 @@ class BatchTracker:
         "moved_nodes",
         "_failures_above",
     )
-    """The names of the attributes that a walk changes; `copy_for_trial` copies these attributes."""
+    """The names of the attributes that change during a walk; `copy_for_trial` copies these attributes."""
 
     def __init__(self) -> None:
         """Create an empty tracker.
@@ -224,23 +233,26 @@ class BatchTracker:
         self.cause_fixes: dict[str, tuple[Node, NodeFix]] = {}
         """The nodes that cause the failures in `stops`, and their fixes, by path."""
         self.moved_nodes: set[str] = set()
-        """The paths of nodes that move the batch to another axis, which makes a node below them fail."""
+        """The paths of the nodes that move the batch to another axis, so that a downstream node fails."""
         self.lost_nodes: dict[str, tuple[Node, str]] = {}
-        """The nodes whose samples cannot be followed to an output of the model, with the reason, by path."""
+        """The nodes at which the samples can no longer be tracked, with the reason, by path."""
         self.has_failures = False
         """Whether some node fails for some size assignment."""
         self._producers: dict[int, Node] | None = None
         self._read_tensors: set[int] | None = None
         self._verdict_cache: dict[object, NodeVerdict] = {}
         self._failures_above: dict[int, tuple[int, str]] = {}
-        """The first failing node upstream of a tensor, as sequence number and path, by tensor number."""
+        """The first failing node upstream of each tensor, by tensor number.
+
+        The node is given by its sequence number and its path.
+        """
 
     def start_walk(self, walk: WalkState) -> None:
         """Attach the tracker to a walk, and set the batch marks of the model inputs."""
         self._walk = walk
         self._batches = tuple([lane.batch for lane in walk.lanes])
         self._tracked_lanes = tuple([lane.judged and lane.batch > 1 for lane in walk.lanes])
-        """Whether each size assignment is checked and has a batch size of at least 2."""
+        """For each size assignment, whether it is judged and has a batch size of at least 2."""
         self._no_marks: LaneMarks = (None,) * len(walk.lanes)
         self._empty_lane = next((index for index, lane in enumerate(walk.lanes) if lane.batch == 0), None)
         self.declared_batch = walk.choice.reference_batch
@@ -283,9 +295,9 @@ class BatchTracker:
                     self._store_marks(tensor, self._replace_shared_samples(node, self._confirm_loss(node, after)))
 
     def check_outputs(self) -> None:
-        """Record the outputs of the model whose samples depend on the batch size or cannot be followed.
+        """Record the outputs of the model whose samples depend on the batch size or cannot be tracked.
 
-        This is for models without a failing node, because the outputs of other models are not final.
+        The model must have no failing node, because the outputs of other models are not final.
         """
         if self.failing_nodes or self.stops or not self._walk.batch:
             return
@@ -295,7 +307,7 @@ class BatchTracker:
                 continue
             if lost := next((mark for mark in marks if isinstance(mark, LostBatch)), None):
                 node = self._find_losing_node(node)
-                if node.domain or node.op not in LISTED_OPERATORS:  # the others have a verdict
+                if node.domain or node.op not in LISTED_OPERATORS:  # listed operators have a verdict
                     self.lost_nodes.setdefault(node.path, (node, lost.why))
             elif not self._has_equal_samples(number, marks):
                 why = "has an output that depends on the batch size"
@@ -351,9 +363,10 @@ class BatchTracker:
             node = lost[0]
 
     def _has_equal_samples(self, number: int, marks: LaneMarks) -> bool:
-        """Return whether each sample of a tensor has the same shape at every checked batch size.
+        """Return whether each sample of a tensor is the same at every judged batch size.
 
-        The elements of a tensor without a batch mark are compared, too, if they are known.
+        The shapes of the samples are compared. The elements of a tensor without a batch mark are also compared if they
+        are known.
         """
         walk, lanes = self._walk, [lane for lane in self._walk.judged_lanes if self._batches[lane]]
         shapes, arrays = [walk.shapes_of(number)[lane] for lane in lanes], walk.values.get(number, walk.all_unknown)
@@ -419,11 +432,11 @@ class BatchTracker:
         return trial
 
     def keep_first_failures(self, trial: BatchTracker, first_stop: int, first_node: int) -> None:
-        """Add failures in the first iteration of a loop.
+        """Add the failures that occur only in the first iteration of a loop.
 
-        Only nodes without a known failure in the later iterations get one. `trial` is the tracker of the first
-        iteration. The entries of this tracker from the indices `first_stop` and `first_node` on are those for all
-        iterations. The added failures have no fix, because a fix for the first iteration may not fit later iterations.
+        `trial` is the tracker of the first iteration. The entries of this tracker from the indices `first_stop` and
+        `first_node` on are those for all iterations. The added failures have no fix, because a fix for the first
+        iteration may not fit later iterations.
         """
         known = {stop.node.path for stop in self.stops[first_stop:]}
         failing = [stop for stop in trial.stops[first_stop:] if stop.node.path not in known and not stop.silent]
@@ -441,7 +454,7 @@ class BatchTracker:
         return [self.marks_of(tensor) or self._no_marks for tensor in tensors]
 
     def lost_marks(self, count: int) -> list[LaneMarks]:
-        """Return `count` lists of `LostBatch` marks, one mark per size assignment."""
+        """Return the marks of `count` tensors with a lost batch, one mark per size assignment."""
         return [self._lost_mark_per_lane("a loop above moves the batch")] * count
 
     def mark_body_inputs(self, tensors: Sequence[int], marks: Sequence[LaneMarks]) -> None:
@@ -467,7 +480,10 @@ class BatchTracker:
         return [tuple(map(merge_marks, zip(*both, strict=True))) for both in zip(marks, after, strict=True)]
 
     def iter_repeatable_states(self, node: Node, states: Sequence[int]) -> Iterator[dict[int, int]]:
-        """Yield constant initial states of a loop that can be repeated for each sample, with the samples' axis."""
+        """Yield the constant initial states of a loop that can be repeated for each sample.
+
+        Each mapping gives the axis of the samples for each state.
+        """
         if self._walk.declared_batch is not None:
             yield from repairs.iter_repeatable_states(node, self._constants, states)
 
@@ -476,7 +492,7 @@ class BatchTracker:
         return tuple([BatchAxis(axis, 1) if followed else None for followed in self._tracked_lanes])
 
     def record_state_fix(self, node: Node, why: str, states: Mapping[int, int]) -> None:
-        """Record a loop that fails for the reason `why`, with a fix that repeats its constant initial states.
+        """Record that a loop fails for the reason `why`, with a fix that repeats its constant initial states.
 
         `states` contains the axis of the samples in each state.
         """
@@ -530,7 +546,7 @@ class BatchTracker:
     ) -> Iterator[list[LaneMarks | None]]:
         """Yield the batch marks to merge for each output of a loop.
 
-        Loop-carried outputs come first, then scan outputs.
+        Loop-carried outputs precede scan outputs.
         """
         count = len(initial_values) - node.attributes.get("num_scan_inputs", 0)
         along = node.attributes.get("scan_output_axes") or (0,) * len(results)
@@ -545,9 +561,10 @@ class BatchTracker:
                 yield [tuple([_mark_with_new_axis(mark, shape, along[index - count]) for mark, shape in lanes])]
 
     def _iter_lane_nodes(self, node: Node, outputs: LaneShapes | None = None) -> Iterator[LaneNode | None]:
-        """Yield a `LaneNode` for each size assignment, or None if it is not tracked.
+        """Yield a `LaneNode` for each size assignment, or None for one that is not tracked.
 
-        `outputs` is the shape of the only output for each size assignment, or None for the output shapes of the walk.
+        `outputs` contains the shape of the only output for each size assignment; None means the shapes that the walk
+        computed.
         """
         marks = [self.marks_of(tensor) or self._no_marks for tensor in node.inputs]
         results = [self._walk.shapes_of(tensor) for tensor in node.outputs] if outputs is None else [outputs]
@@ -605,8 +622,8 @@ class BatchTracker:
     def _compute_bounds(self, tensor: int, lane: int, node_budget: int) -> Any:
         """Return elementwise lower and upper bounds of an integer tensor.
 
-        The bounds are computed from at most `node_budget` upstream nodes, in the size assignment with the index `lane`.
-        Returns None if the shape is unknown or large.
+        The bounds are computed from at most `node_budget` upstream nodes, for the size assignment with the index
+        `lane`. Returns None if the shape is unknown or large.
         """
         known, shape = (
             (self._walk.elements_of(tensor) or self._walk.all_unknown)[lane],
@@ -625,7 +642,7 @@ class BatchTracker:
         above = maker.inputs if maker and op in INDEX_EVALUATORS else ()
         inner = [self._compute_bounds(operand, lane, (node_budget - 1) // len(above)) for operand in above]
         if maker and inner and None not in inner:
-            # bounds of operands with the declared batch size may not broadcast with bounds of fixed operands
+            # bounds at the declared batch size may not broadcast with bounds of fixed operands
             with suppress(ValueError):
                 return tuple(
                     [INDEX_EVALUATORS[op](maker.attributes, shape, *operands) for operands in zip(*inner, strict=True)]
@@ -651,9 +668,9 @@ class BatchTracker:
         return None not in shapes and len({prod(shape or ()) for shape in shapes}) == 1
 
     def _confirm_loss(self, node: Node, marks: Sequence[BatchMark]) -> Sequence[BatchMark]:
-        """Return marks of `MixedSamples` if a node certainly loses samples at some batch size.
+        """Return marks of `MixedSamples` if a node certainly loses the batch at some batch size.
 
-        `marks` are the batch marks of an output of the node.
+        Other marks are returned unchanged. `marks` are the batch marks of an output of the node.
         """
         if any(isinstance(mark, LostBatch) for number in node.inputs for mark in self.marks_of(number) or ()):
             return marks
@@ -669,7 +686,7 @@ class BatchTracker:
         return [mixed if followed else None for followed in self._tracked_lanes]
 
     def _find_dependence_on_batch_size(self, node: Node, marks: Sequence[BatchMark]) -> list[BatchMark] | None:
-        """Return marks of `MixedSamples` for an elementwise operator with an operand that depends on the batch size.
+        """Return marks of `MixedSamples` for an elementwise op with an operand that depends on the batch size.
 
         `marks` are the batch marks of the output. The operand does not depend on the samples, and its elements for a
         sample are not the same at every batch size. Returns None for other operands and operators. Integer outputs,
@@ -740,7 +757,7 @@ class BatchTracker:
                 self.stops.append(NonCoreFailure(node, shared[0].why, None, True, fix=fixed[0]))
                 self._walk.set_shape(node.outputs[0], fixed[1], self._walk.dtypes[node.outputs[0]])
                 return fixed[2]
-            # a model with a free batch that runs at every size may pair the samples on purpose
+            # a model with a free batch dim that runs at every size may pair the samples on purpose
             is_moved = shared[0].why == PAIRS_SAMPLES and self._walk.declared_batch is not None
             causes = [*self._iter_moved_batches(node)] if is_moved else []
             self._record_moved_batches(causes)
@@ -751,7 +768,7 @@ class BatchTracker:
     def _repair_indices(self, node: Node) -> tuple[NodeFix, LaneShapes, LaneMarks] | None:
         """Return the fix of a node with hard-coded sample indices or batch sizes, or None.
 
-        The fix is returned with the output shapes and batch marks of the fixed node.
+        Returns the fix, and the output shapes and batch marks of the fixed node.
         """
         mark = repairs.first_batch_axis(self.marks_of(node.inputs[0])) if len(node.inputs) > 1 else None
         if mark is None or self._walk.declared_batch is None:
@@ -785,9 +802,9 @@ class BatchTracker:
         return tensor in self._read_tensors
 
     def _store_marks(self, tensor: int, marks: Iterable[BatchMark]) -> None:
-        """Store the batch marks of a tensor, unless all marks are None.
+        """Store the batch marks of a tensor, one per size assignment.
 
-        There is one mark for each size assignment.
+        Nothing is stored if all marks are None.
         """
         by_lane = tuple(marks)
         if tensor != ABSENT and any(by_lane):
@@ -821,7 +838,7 @@ class BatchTracker:
     def _judge_constant_input(self, visit: NodeVisit, verdict: NodeVerdict) -> NodeVerdict:
         """Return the verdict on an Expand or Reshape of a constant.
 
-        A failing verdict gets a fix if one is known. A Reshape that divides the constant among the samples fails.
+        A failing verdict gets a fix if one is known. A Reshape fails if it divides the constant among the samples.
         """
         node, targets = visit.node, visit.argument_values(visit.core_op.arguments[0].name)
         found = repairs.find_expand_fix(node, self._constants, targets) if verdict.is_failing else None

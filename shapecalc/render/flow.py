@@ -76,7 +76,7 @@ The first item that fits is used.
 MAX_STRAIGHT_END = 1
 """The maximum length of the horizontal end of a straight wire, in cells."""
 WIDE_SPACINGS = 2
-"""The number of the first spacings that only maps use."""
+"""The number of spacings, from the first on, that only maps use."""
 
 
 def column_placeholders(placeholders: Placeholders, column: int) -> Mapping[int, str]:

@@ -332,7 +332,10 @@ def _axis_boundaries(shape: Sequence[Dim | None], stage_origins: Iterable[Origin
 
 
 def _operand_boundaries(stage_origins: Iterable[Origins]) -> dict[tuple[int, int], list[Dim]]:
-    """Return the strides at which stages split each axis of another operand, by operand and axis."""
+    """Return the strides at which stages split axes of other operands.
+
+    They are keyed by operand and axis.
+    """
     ends = dict[tuple[int, int], set[tuple[Dim, Dim]]]()
     for dim_origins in stage_origins:
         own = dict[tuple[int, int], list[origins.AxisAtom]]()

@@ -39,7 +39,7 @@ ARROW = "─▸"
 UNCONNECTED_GAP = 21
 """The number of cells between the input dims and the requested dims in `draw_unconnected_dims`."""
 READING_WIDTH = 22
-"""The width of the left column of two readings of a permutation, in cells."""
+"""The width of the inverse reading of a permutation beside the correct one, in cells."""
 MIN_REASON_WIDTH = 24
 """The minimum width of a reason, in cells; longer reasons are wrapped."""
 MAX_LISTED_DIMS = 5

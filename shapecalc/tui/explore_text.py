@@ -261,7 +261,7 @@ def _answer_sentences(state: ExploreState, width: int = PICTURE_WIDTH) -> list[s
         return condition_sentences(answer) + fixes
     if state.current_step >= state.end_step:
         return []
-    if _step_to_draw(state) != state.current_step:
+    if _step_of_blank(state) != state.current_step:
         sentence = CORRECT_FEEDBACK
     else:
         all_layouts = stage_layouts(answer)
@@ -384,12 +384,15 @@ def step_panel_title(state: ExploreState) -> str:
     if title := _comparison_title(state):
         return title
     if not state.is_complete:
-        return step_title(state.answer, _step_to_draw(state))
+        return step_title(state.answer, _step_of_blank(state))
     return reason_title(state.answer, most_informative_step(state.answer, PICTURE_WIDTH))
 
 
-def _step_to_draw(state: ExploreState) -> int:
-    """Return the step that determines the current blank, or the current step."""
+def _step_of_blank(state: ExploreState) -> int:
+    """Return the step that determines the current blank, or else the current step.
+
+    If the user must predict the validity first, this is the position after the last step.
+    """
     if state.current_blank is not None:
         return state.predictions.cells[state.current_blank].step_index
     if state.must_predict_validity and state.visible_answer is not None:
@@ -415,7 +418,7 @@ def add_step_list(state: ExploreState, drawing: Text, width: int, height: int) -
     """
     answer, free = state.visible_answer, height - drawing.plain.count("\n") - 2
     if state.is_learning:  # the list then contains only the names of later steps, not their reasons
-        step = _step_to_draw(state)
+        step = _step_of_blank(state)
         asks = answer is not None and not drawing.plain.strip() and not state.must_predict_validity
         return steps_text(answer, step, width, height, hides_current=True) if asks else drawing
     if answer is None or state.is_complete or free < MIN_LISTED_STEPS or state.result.problem is not None:
@@ -507,7 +510,7 @@ def step_to_draw(state: ExploreState) -> int:
     """
     if state.is_complete and state.visible_answer is not None:
         return most_informative_step(state.visible_answer, PICTURE_WIDTH)
-    return _step_to_draw(state)
+    return _step_of_blank(state)
 
 
 def is_window_picture(state: ExploreState) -> bool:
@@ -611,7 +614,7 @@ def feedback_text(state: ExploreState, width: int, height: int) -> Text:
         lines += [Text(line, ERROR_COLOUR) for line in wrap(mistake_sentence(state.mistake), width)]
     hint_count = predictions.hint_count(blank) if blank is not None and state.is_awaiting_input else 0
     if blank is not None and hint_count and (state.mistake is None or predictions.requested_hints.get(blank)):
-        helps = _wrap_hint(predictions.hint(blank).levels[hint_count - 1], width)
+        helps = _wrap_hint(predictions.dim_question(blank).levels[hint_count - 1], width)
         lines += map(
             Text,
             helps if hint_count != TABLE_HINT_NUMBER or len(helps) + len(lines) <= height else [helps[0].rstrip(":")],
@@ -653,7 +656,9 @@ def _blank_question(state: ExploreState) -> str:
     assert state.current_blank is not None
     steps = sorted({cell.step_index for cell in state.predictions.blanks_to_predict.values()})
     number = steps.index(state.predictions.cells[state.current_blank].step_index) + 1
-    return f"{number} of {len(steps)}: {escape_unprintable(state.predictions.hint(state.current_blank).question)}"
+    return (
+        f"{number} of {len(steps)}: {escape_unprintable(state.predictions.dim_question(state.current_blank).question)}"
+    )
 
 
 def _entry_error(state: ExploreState, blank: Blank) -> str:

@@ -69,7 +69,7 @@ VERDICT_MEANINGS = {
     BatchVerdict.SOMETIMES: "it fails at some batch sizes",
     BatchVerdict.RANK_VARIES: "the rank of its output depends on the batch size",
 }
-"""The verdicts on nodes, in words."""
+"""The meaning of each verdict on a node, in words."""
 MIN_FIX_PICTURE_LINES = 30
 """The minimum height, in lines, at which a fixed node is drawn below the selected node."""
 MIN_SHAPE_WIDTH = 36

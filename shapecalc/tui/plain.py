@@ -167,7 +167,7 @@ class PlainSession:
         if state.is_learning or self.is_done:
             state.toggle_learning()
         else:
-            state.ask_after(state.current_step)
+            state.start_learning_after(state.current_step)
 
     def _read_message(self, line: str) -> list[str]:
         """Collect the lines of a traceback, and diagnose it when it is complete.
@@ -269,7 +269,7 @@ class PlainSession:
                 state.submit_prediction()
                 return [RIGHT, *self.position_lines()]
         state.submit_prediction()
-        hint = state.predictions.hint(blank)
+        hint = state.predictions.dim_question(blank)
         is_first = state.predictions.hint_count(blank) < len(hint.levels)
         return [*([WRONG] if typed != HELP else []), _format_as_sentence(hint.rule if is_first else hint.arithmetic)]
 
@@ -284,7 +284,7 @@ class PlainSession:
         if state.must_predict_validity:
             return [f"{explore_text.WORKS_QUESTION} {VALIDITY_TEXT}"]
         if state.is_awaiting_input and state.current_blank is not None:
-            question = _format_as_sentence(state.predictions.hint(state.current_blank).question)
+            question = _format_as_sentence(state.predictions.dim_question(state.current_blank).question)
             return [f"{question[:1].upper()}{question[1:]} {ASKING_TEXT}"]
         if state.current_step >= state.end_step:
             return self.answer_lines()

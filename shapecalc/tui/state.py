@@ -59,7 +59,7 @@ class Predictions:
     >>> import shapecalc as sc
     >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)), Score())
     >>> mine.type_char((1, 1), "3")
-    >>> mine.is_wrong((1, 1)), [*mine.blanks(0)], mine.hint((1, 1)).question
+    >>> mine.is_wrong((1, 1)), [*mine.blanks(0)], mine.dim_question((1, 1)).question
     (True, [(1, 0), (1, 1), (1, 2)], 'what does the 0 at index 1 copy?')
     """
 
@@ -196,7 +196,7 @@ class Predictions:
         dim, before = self.typed_dim(blank), self._layouts[blank[0] - 1].stage.before
         return before.index(dim) if dim is not None and before.count(dim) == 1 else None
 
-    def hint(self, blank: Blank) -> DimQuestion:
+    def dim_question(self, blank: Blank) -> DimQuestion:
         """Return the question about a blank, with its hints."""
         name = "input" if blank[0] == 1 else self._layouts[blank[0] - 2].stage.label
         return make_dim_question(
@@ -413,7 +413,7 @@ class ExploreState:
             self._reset_predictions(self.predictions.scored_blanks)
             self.go_to_step(0)
 
-    def ask_after(self, step: int) -> None:
+    def start_learning_after(self, step: int) -> None:
         """Start learning mode after a step whose dims the user knows.
 
         If no later dim must be predicted, all steps are asked.

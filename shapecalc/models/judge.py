@@ -126,7 +126,7 @@ class JudgedModel(Record):
     def can_run_as_declared(self) -> bool:
         """Return whether the model runs without an error at the declared batch size.
 
-        Nodes with a core op must run at the declared batch size, all other nodes at every judged batch size.
+        Nodes with a core op must run at the declared batch size, all other nodes at every checked batch size.
         """
         declared = next(
             index for index, lane in enumerate(self.walk.lanes) if lane.batch == self.tracker.declared_batch

@@ -102,7 +102,7 @@ class NodeVerdict(Record):
     fixes: tuple[NodeFix, ...]
     """The possible fixes, the best first; empty if the node is safe or no fix is known."""
     runs: Mapping[int, str]
-    """The outcome (`ok`, `fails` or `blocked`) at each judged batch size."""
+    """The outcome (`ok`, `fails` or `blocked`) at each checked batch size."""
     empty: str | None
     """The outcome at a batch size of 0: `ok` or `refused`, or None if unknown."""
     batch_in: tuple[int, str] | None
@@ -363,7 +363,7 @@ class BatchTracker:
             node = lost[0]
 
     def _has_equal_samples(self, number: int, marks: LaneMarks) -> bool:
-        """Return whether each sample of a tensor is the same at every judged batch size.
+        """Return whether each sample of a tensor is the same at every checked batch size.
 
         The shapes of the samples are compared. The elements of a tensor without a batch mark are also compared if they
         are known.
@@ -906,17 +906,17 @@ class BatchTracker:
         )
 
         def evaluate_targets(targets: tuple[Any, ...], switch: bool | None) -> LaneShapes:
-            """Return the output shape for each size assignment for a new target."""
+            """Return the output shape for each size assignment if the target is `targets`."""
             arguments = [None if target is None else FrozenDict({argument.name: target}) for target in targets]
             return self.core_cache.run_core_op(visit.node, switch, visit.input, arguments).outputs
 
         return verdicts.find_fixes(failure, visit.core_op.fix_candidates, evaluate_targets)
 
     def find_repeat_fixes(self, node: Node) -> tuple[NodeFix, tuple[Node, NodeFix] | None] | None:
-        """Return the fix that gives constant inputs of a node the batch size.
+        """Return a fix that gives constant inputs of a node the batch size.
 
-        The second element of the result is the upstream Expand or Tile to fix instead, with its fix, or None. Returns
-        None if no fix is known.
+        The second element of the result is None, or the upstream Expand or Tile that is fixed instead, with its fix.
+        Returns None if no fix is known.
         """
         fix = repairs.find_repeat_fix(node, self._constants)
         return None if fix is None else (fix, next(self._iter_causes(node), None))
@@ -926,7 +926,7 @@ class BatchTracker:
     ) -> None:
         """Record a failing node with the fix from `find_repeat_fixes`.
 
-        The batch is propagated as if the fix were applied. If an upstream node is the cause, that node is fixed
+        The batch is propagated as if the fix were applied. If `cause` is not None, the upstream node in it is fixed
         instead.
         """
         why = next((reason for reason in failures if reason), "it fails")
@@ -987,7 +987,7 @@ class BatchTracker:
     def iter_upstream(self, nodes: Iterable[Node], should_follow: Callable[[int], bool] = bool) -> Iterator[Node]:
         """Yield nodes and all their upstream nodes, in breadth-first order.
 
-        `should_follow` decides, given a tensor number, whether to visit the node that produces the tensor.
+        `should_follow` takes a tensor number, and returns whether to visit the node that produces the tensor.
         """
         queue, visited = [*nodes], set()
         for node in queue:  # the loop appends to the queue
@@ -1016,7 +1016,7 @@ class BatchTracker:
     def _propagate_failure(self, node: Node, *, is_failing: bool = False) -> str | None:
         """Propagate the first failing upstream node to the outputs of a node.
 
-        If no upstream node fails and `is_failing`, the outputs get the node itself. Returns the path of the first
+        If no upstream node fails and `is_failing` is True, the node itself is propagated. Returns the path of the first
         failing upstream node, or None.
         """
         if not self._failures_above and not is_failing:
@@ -1037,7 +1037,10 @@ class BatchTracker:
             self.moved_nodes.add(node.path)
 
     def nodes_below_moved_batches(self) -> set[str]:
-        """Return the paths of the nodes below `moved_nodes`, which the walk did not check with fixed shapes."""
+        """Return the paths of the nodes downstream of `moved_nodes`.
+
+        The walk did not check them with fixed input shapes.
+        """
         tensors, paths = set[int](), set[str]()
         for node in iter_nodes((self._walk.model.graph,)) if self.moved_nodes else ():
             if not tensors.isdisjoint(node.used_tensors):
@@ -1048,7 +1051,7 @@ class BatchTracker:
         return paths - self.moved_nodes
 
     def _iter_moved_batches(self, node: Node) -> Iterator[tuple[Node, NodeFix]]:
-        """Yield upstream Reshape nodes that move the batch from axis 0, and their fixes.
+        """Yield upstream Reshape nodes that move the batch from axis 0, with their fixes.
 
         The nearest node is first. The target of such a node begins with a constant 1, and contains a -1 that infers the
         batch.
@@ -1078,7 +1081,10 @@ class BatchTracker:
                 )
 
     def _keeps_batch_first(self, visit: NodeVisit, marks: LaneMarks, fixed: verdicts.FixWithOutputs) -> bool:
-        """Return whether axis 0 is the batch axis after a fix, wherever there is a batch axis."""
+        """Return whether a fix keeps the batch on axis 0.
+
+        Size assignments without a batch axis are ignored.
+        """
         after = map(verdicts.mark_after_fix, marks, visit.input, fixed.outputs, self._batches)
         return all(mark is None or mark == BatchAxis(0, 1) for mark in after)
 
@@ -1126,8 +1132,8 @@ class BatchTracker:
 class UnfixedNodeTracker(BatchTracker):
     """A tracker that leaves one node and its downstream nodes unfixed.
 
-    The tracker records the first of these nodes that fails with an error. It fixes other nodes only if they fail with
-    an error, because nodes that fail without an error may fail for the same reason as the unfixed node.
+    The tracker records the first of these nodes that fails with an error. It fixes another node only if this node fails
+    with an error, because a node that fails without an error may fail for the same reason as the unfixed node.
     """
 
     def __init__(self, path: str) -> None:
@@ -1170,7 +1176,7 @@ class UnfixedNodeTracker(BatchTracker):
         return not self._downstream_tensors.isdisjoint(node.used_tensors)
 
     def _record_if_downstream(self, node: Node, outputs: Iterable[object], *, fails: bool = False) -> None:
-        """Record the node if it is downstream of the unfixed node."""
+        """Record a node if it is downstream of the unfixed node."""
         self._downstream_tensors.update(node.outputs)
         if self.first_failure is None and fails:
             self.first_failure = node

@@ -2,8 +2,9 @@
 
 Both models run on the same random samples. They run in a separate process with limits on memory and time, because the
 cost of a model is unknown. The process runs this file as a script, so this file imports nothing from shapecalc. The
-first argument of the script is the task as JSON, its standard input is the fixed model, and its standard output is the
-`Proof` as JSON. The working directory of the process is the folder of the model and its external data.
+first argument of the script is the task as JSON. The script reads the fixed model from standard input, and writes the
+`Proof` as JSON to standard output. The working directory of the process is the folder of the model and its external
+data.
 """
 
 from __future__ import annotations
@@ -26,24 +27,24 @@ import numpy as np
 Feeds = dict[str, np.ndarray]
 """The input arrays of a model by input name."""
 SampleAxis = tuple[int, int] | None
-"""The fields `axis` and `inner` of the `batch_axis.BatchAxis` of an output, or None without one."""
+"""The fields `axis` and `inner` of an output's `batch_axis.BatchAxis`, or None for an output without a batch axis."""
 UNKNOWN_AXIS = "unknown"
-"""The value that represents an unknown batch axis in a task, instead of a `SampleAxis`."""
+"""The text for an unknown batch axis in a task, where a `SampleAxis` is expected."""
 BIT_FOR_BIT, SAMPLE_BY_SAMPLE, CHECKER = "bit for bit", "sample by sample", "checker"
 """The values of `ProofCheck.what`."""
 NO_TELEMETRY = {"ORT_DISABLE_TELEMETRY": "1"}
-"""The environment variable that disables ONNX Runtime's telemetry. The telemetry would also write a file."""
+"""The environment variable that disables ONNX Runtime's telemetry, which would also write a file."""
 TIMEOUT_SECONDS = 300
 """The time limit of a proof, in seconds."""
 MAX_MODEL_BYTES = 2**31 - 1
-"""The maximum size, in bytes, of a model that ONNX Runtime parses."""
+"""The maximum size, in bytes, of a model that ONNX Runtime can parse."""
 MEMORY_SHARE = 0.75
 """The fraction of the physical memory that a proof may use."""
 POLL_SECONDS = 0.5
-"""The interval, in seconds, between checks that the parent process is alive."""
+"""The interval, in seconds, between checks whether the parent process is alive."""
 SEED = 20
 RELATIVE_TOLERANCE = 1e-5
-"""The tolerance relative to the largest absolute element.
+"""The tolerance of a comparison, relative to the largest absolute element.
 
 Outputs at different batch sizes may differ by rounding, because the order of floating-point sums may change.
 """
@@ -60,9 +61,12 @@ class ProofCheck:
     """One comparison of a proof."""
 
     size: int | None
-    """The batch size of the comparison, or None for ONNX's checker, which runs nothing."""
+    """The batch size of the comparison, or None for ONNX's checker, which does not run the model."""
     what: str
-    """The comparison: "bit for bit", "sample by sample", "checker", or "runs at H = 64" without a comparison."""
+    """The kind of comparison: "bit for bit", "sample by sample" or "checker".
+
+    For a run without a comparison, it names the sizes, such as "runs at H = 64".
+    """
     ok: bool
 
 
@@ -77,15 +81,15 @@ class Proof:
     checks: tuple[ProofCheck, ...] = ()
     """The comparisons that were made, in order."""
     refusal: str = ""
-    """The first line of the error of ONNX's checker if the original model is invalid."""
+    """The first line of the error of ONNX's checker if the original model is invalid, otherwise an empty string."""
     missing_module: str = ""
-    """The module that a proof needs and that is not installed."""
+    """The name of the module that a proof needs and that is not installed, or an empty string."""
 
 
 class ProofImpossible(Exception):
     """The exception raised if no proof is possible.
 
-    The message is the reason.
+    The message states the reason.
     """
 
 
@@ -101,7 +105,7 @@ class InvalidModel(Exception):
 
 
 class ModelComparison:
-    """A comparison of the original and the fixed model on equal samples."""
+    """A comparison of the original and the fixed model on the same samples."""
 
     def __init__(self, task: Mapping[str, Any]) -> None:
         """Create a comparison for a proof task (see `prove_model`)."""
@@ -110,10 +114,10 @@ class ModelComparison:
         self._refusal = ""
 
     def load_models(self, fixed_model: bytes) -> None:
-        """Load both models, and draw random inputs.
+        """Load both models, and generate random inputs.
 
-        Raises `InvalidModel` if the original model is invalid, `ProofImpossible` if ONNX Runtime does not load it, and
-        `ProofFailed` if ONNX Runtime or ONNX's checker refuses only the fixed model.
+        Raises `InvalidModel` if the original model is invalid, and `ProofImpossible` if ONNX Runtime does not load it.
+        Raises `ProofFailed` if ONNX Runtime or ONNX's checker rejects only the fixed model.
         """
         original = Path(self.task["model"]).read_bytes()
         refusal = _checker_error(original)
@@ -135,7 +139,7 @@ class ModelComparison:
     def compare_outputs(self) -> None:
         """Compare the outputs of both models, and record each comparison in `checks`.
 
-        Raises `ProofImpossible` if no proof is possible, `ProofFailed` if the models differ.
+        Raises `ProofImpossible` if no proof is possible, and `ProofFailed` if the models differ.
         """
         home = self._run_session(self.original_session, range(self.declared_batch), ProofImpossible)
         fixed = self._run_fixed_model(self.declared_batch, BIT_FOR_BIT)
@@ -175,7 +179,10 @@ class ModelComparison:
             self.checks.append(ProofCheck(self.declared_batch, what, ok=True))
 
     def _insert_batch_axes(self, outputs: list[np.ndarray]) -> list[np.ndarray]:
-        """Insert the batch axes of size 1 that the original model drops but a fix keeps."""
+        """Insert a batch axis of size 1 into each output that lacks it.
+
+        The original model drops such an axis at a batch size of 1, and the fixed model keeps it.
+        """
         if not self.task["gains_axis"]:
             return outputs
         pairs = zip(outputs, self.home_shapes, strict=True)
@@ -214,8 +221,8 @@ class ModelComparison:
     def _compare_samples(self, batch: int, alone: Sequence[tuple[list[np.ndarray], int]]) -> None:
         """Compare each sample of a batch with its output from the original model.
 
-        `alone` contains, for each sample, the outputs of the original model and the index of the sample in them. Raises
-        `ProofFailed` if the outputs differ.
+        `alone` contains, for each sample, the outputs of an original model's run and the index of the sample in this
+        run. Raises `ProofFailed` if the outputs differ.
         """
         actual = self._run_fixed_model(batch, SAMPLE_BY_SAMPLE)
         for index, name in enumerate(self.output_names):
@@ -231,7 +238,7 @@ class ModelComparison:
     def _candidate_axes(
         self, index: int, batch: int, shape: tuple[int, ...], home_shape: tuple[int, ...]
     ) -> list[tuple[SampleAxis, SampleAxis]]:
-        """Return the possible sample axes of an output.
+        """Return the possible sample axes of an output, at two batch sizes.
 
         Each pair contains the axis at batch size `batch` and the axis at the declared batch size. If the batch marks do
         not determine the axes, every axis that can hold the samples is a candidate.
@@ -266,7 +273,7 @@ class ModelComparison:
         raise ProofFailed(message)
 
     def _draw_inputs(self, generator: np.random.Generator) -> Feeds:
-        """Draw random inputs for the largest of the batch sizes.
+        """Generate random inputs for the largest of the batch sizes.
 
         Raises `ProofImpossible` for an input of unknown shape or unsupported type.
         """
@@ -287,7 +294,7 @@ class ModelComparison:
         return feeds
 
     def _select_samples(self, samples: range | list[int]) -> Feeds:
-        """Return the inputs restricted to the samples with the indices `samples`."""
+        """Return the inputs that contain only the samples with the indices `samples`."""
         feeds = {}
         for name, array in self.samples.items():
             dims = self.task["inputs"][name]
@@ -295,7 +302,7 @@ class ModelComparison:
         return feeds
 
     def _run_fixed_model(self, batch: int, what: str) -> list[np.ndarray]:
-        """Run the fixed model on the first samples.
+        """Run the fixed model on the first `batch` samples, and return its outputs.
 
         `what` is the comparison that needs the outputs.
         """
@@ -305,7 +312,7 @@ class ModelComparison:
             self._fail_comparison(batch, what, f"at batch {batch}: {error}")
 
     def _run_session(self, session: Any, samples: range | list[int], error_type: type[Exception]) -> list[np.ndarray]:
-        """Run a model on some samples.
+        """Run a model on the samples with the indices `samples`, and return its outputs.
 
         Raises `error_type` if ONNX Runtime fails.
         """
@@ -373,9 +380,9 @@ def _format_batches(sizes: Sequence[int]) -> str:
 
 
 def _iter_sample_axes(shape: Sequence[int], batch: int) -> Iterator[SampleAxis]:
-    """Yield every possible sample axis of an output.
+    """Yield every possible sample axis of an output of shape `shape`.
 
-    None represents an output without a batch axis.
+    The value None stands for an output without a batch axis.
     """
     yield None
     for axis, size in enumerate(shape if batch > 1 else ()):
@@ -383,9 +390,9 @@ def _iter_sample_axes(shape: Sequence[int], batch: int) -> Iterator[SampleAxis]:
 
 
 def _encode_sample_numbers(bits: np.ndarray, dims: list[int | None]) -> np.ndarray:
-    """Overwrite the first elements of each sample with the sample number in binary.
+    """Overwrite the first elements of each sample with its sample number in binary.
 
-    This makes all samples distinct. `bits` is an array of random zeros and ones, modified in place and returned.
+    This makes all samples distinct. `bits` is an array of random zeros and ones; it is modified in place and returned.
     """
     if None in dims:
         samples = np.moveaxis(bits, dims.index(None), 0)
@@ -445,8 +452,8 @@ def _are_outputs_close(actual: np.ndarray, expected: np.ndarray) -> bool:
 def _checker_error(model: bytes, *, infer_types: bool = False) -> str:
     """Return the first line of the ONNX checker's error.
 
-    Returns an empty string if the model is valid. With `infer_types`, the checker also infers the types and shapes of
-    all tensors.
+    Returns an empty string if the model is valid. If `infer_types` is True, the checker also infers the types and
+    shapes of all tensors.
     """
     import onnx
 
@@ -458,7 +465,7 @@ def _checker_error(model: bytes, *, infer_types: bool = False) -> str:
 
 
 def _limit_memory() -> None:
-    """Limit the memory of this process to a share of the machine's memory."""
+    """Limit the memory of this process to `MEMORY_SHARE` of the physical memory."""
     most = 2**33
     with suppress(AttributeError, ValueError, OSError):
         most = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)
@@ -470,7 +477,7 @@ def _limit_memory() -> None:
 
 
 def _exit_with_parent(parent_id: int) -> None:
-    """Exit when the parent process has ended.
+    """Exit this process when the parent process has ended.
 
     A killed parent cannot stop its child.
     """

@@ -2,8 +2,8 @@
 
 An operator is *listed* if `core` has an equivalent op. `core` resolves the listed operators, and ONNX shape inference
 infers the outputs of all other operators. A size assignment (`Lane`) gives a size to each free dim of the model; the
-output shapes are computed for each size assignment. `core`, and inference that only copies dims, also accept symbolic
-dims. Results are cached, since many nodes of a model have equal operators, inputs and arguments.
+output shapes are computed for each size assignment. Symbolic dims are accepted by `core`, and by shape inference that
+only copies dims. Results are cached, since many nodes of a model have equal operators, inputs and arguments.
 """
 
 from __future__ import annotations
@@ -37,11 +37,14 @@ from shapecalc.models.walk_state import is_same_in_all_lanes
 CoreArguments = FrozenDict
 """The arguments of a core op by name."""
 VersionedOp = tuple[str, int | None, bool | None]
-"""A core op, the opset version of the model, and the value of `allowzero`, or None."""
+"""The name of a core op, the opset version of the model, and the value of `allowzero` (or None)."""
 UNKNOWN_RESULT = (None, None, ())
-"""The output, problem and conditions of an op whose output is unknown."""
+"""The result of an op whose output is unknown: its output, its problem and its conditions."""
 MAX_TARGET_DIMS = 10_000
-"""The maximum number of entries in a shape, permutation or axes argument; with more entries, the output is unknown."""
+"""The maximum number of entries in a shape, permutation or axes argument.
+
+The output of an op with more entries is unknown.
+"""
 TensorType = tuple[int, tuple[int | str, ...] | None] | bytes
 """The element type number and the shape of a tensor, or the serialized TypeProto of a non-tensor.
 
@@ -73,11 +76,14 @@ class CoreResults:
     version: int | None
     """The operator version, or None if the operator does not exist in the opset."""
     outputs: tuple[Any, ...]
-    """The output shape, or None if the op fails or its output is unknown."""
+    """The output shape for each size assignment, or None if the op fails or its output is unknown."""
     problems: tuple[Problem | None, ...]
-    """The error if the op fails, otherwise None."""
+    """The error for each size assignment, or None if the op does not fail."""
     conditions: tuple[Conditions, ...]
-    """The conditions on the sizes of named dims under which the output is valid; empty for integer dims."""
+    """The conditions on the sizes of named dims under which the output is valid, for each size assignment.
+
+    They are empty for integer dims.
+    """
 
 
 UNKNOWN_DIM = ""
@@ -86,7 +92,10 @@ UNKNOWN_DIM = ""
 
 @dataclass(slots=True, eq=False)
 class NodeVisit:
-    """A node with a core op, visited after its failing upstream nodes were fixed."""
+    """A node with a core op, as a walk visits it.
+
+    Failing upstream nodes have been fixed.
+    """
 
     node: Node
     core_op: CoreOp
@@ -114,7 +123,7 @@ class NodeVisit:
 
 @dataclass(slots=True, eq=False)
 class NodeSignature:
-    """The operator, attributes and arguments of a node; tensor names are left out."""
+    """What shape inference of a node depends on: the operator, the attributes, and the present inputs and outputs."""
 
     schema: Any
     message: Any
@@ -161,9 +170,9 @@ def read_arguments(node: Node, read_integers: Callable[[int], tuple[int, ...] | 
 
 
 def _check_type(value: Any, kind: type) -> Any:
-    """Return an attribute value of the type `kind`.
+    """Return an attribute value if it has the type `kind`, otherwise raise `TypeError`.
 
-    A tuple must contain integers. Raises `TypeError` for another type.
+    A tuple must contain integers.
     """
     if type(value) is not kind or (isinstance(value, tuple) and value and type(value[0]) is not int):
         raise TypeError(f"an attribute is not {kind.__name__}")
@@ -180,7 +189,7 @@ class CoreOpCache:
     def run_core_op(
         self, node: Node, switch: bool | None, shapes: Sequence[Any], arguments: Sequence[CoreArguments | None]
     ) -> CoreResults:
-        """Run the core op of a node for each size assignment, with a cache.
+        """Run the core op of a node for each size assignment, or return the cached results.
 
         `switch` is the value of `allowzero`. `shapes` and `arguments` contain the shape of the first input and the
         arguments of the op for each size assignment.
@@ -225,11 +234,11 @@ def _run_in_all_lanes(
 
 
 def _run_in_lane(op_setting: VersionedOp, shape: Any, arguments: CoreArguments | None) -> Any:
-    """Run a core op for one size assignment.
+    """Run a core op for one size assignment, and return its output, problem and conditions.
 
-    Returns its output, problem and conditions. The output of a Reshape with an unknown input is its target if all
-    entries are above 0. An empty input uses the dialect `onnxruntime`, because the ONNX specification does not define
-    how -1 is inferred for an empty input.
+    If the input is unknown, the output of a Reshape is its target, provided that all entries are above 0. An empty
+    input uses the dialect `onnxruntime`, because the ONNX specification does not define how -1 is inferred for an empty
+    input.
     """
     if shape is None or arguments is None:
         target = arguments.get("target", ()) if arguments and op_setting[0] == "reshape" else ()
@@ -246,7 +255,7 @@ def _run_in_lane(op_setting: VersionedOp, shape: Any, arguments: CoreArguments |
 
 
 def _is_walk_output(visit: NodeVisit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
-    """Return whether a symbolic output has the computed sizes of a node's output.
+    """Return whether a symbolic output agrees with the output sizes that the walk computed.
 
     `output` is None if the op fails. Size assignments with a batch size of 0 are ignored.
     """
@@ -267,8 +276,8 @@ def _is_walk_output(visit: NodeVisit, output: Any, conditions: Conditions, lanes
 def has_equal_element_count(input: SymbolicShape | None, output: SymbolicShape | None) -> bool:
     """Return whether two symbolic shapes have equal element counts at all sizes.
 
-    The result is False if some output dim is non-integral at some size. If the result is True, the output is valid at
-    all sizes, without conditions.
+    Returns False if some output dim is non-integral at some size. If the result is True, the output is valid at all
+    sizes, without conditions.
     """
     if not (_is_core_shape(input) and _is_core_shape(output)):
         return False
@@ -303,7 +312,7 @@ class ShapeInference:
         self._cache: dict[object, InferredTypes] = {}
 
     def find_signature(self, node: Node) -> NodeSignature | None:
-        """Return the signature of a node, or None if ONNX has no operator schema.
+        """Return the signature of a node, or None if ONNX has no schema for its operator.
 
         Nodes with the same operator, attributes, present inputs and present outputs have the same signature.
         """
@@ -336,9 +345,9 @@ class ShapeInference:
         return NodeSignature(schema, message, [self._onnx.helper.make_opsetid(name, opset) for name in domains])
 
     def _find_schema(self, op: str, opset: int, domain: str) -> Any:
-        """Return the schema of an operator, or None.
+        """Return the schema of an operator, or None if ONNX has none.
 
-        ONNX Runtime writes some operators of ONNX in its own domain, or in files of earlier opsets.
+        ONNX Runtime writes some ONNX operators in its own domain, or in files of earlier opsets.
         """
         with suppress(self._schema_error):
             return self._get_schema(op, opset, domain)
@@ -366,9 +375,9 @@ class ShapeInference:
     ) -> tuple[list[LaneShapes], list[int]] | None:
         """Infer the output shapes and types of a node for all size assignments at once.
 
-        Each input dim that differs between size assignments is replaced by a name, which is valid only if inference
-        copies dims from the inputs to the outputs. Returns None unless each name appears exactly once in the output
-        shapes.
+        Each input dim that differs between size assignments is replaced by a name. This is valid only if shape
+        inference copies dims from the inputs to the outputs. Returns None unless each name occurs exactly once in the
+        output shapes.
         """
         first = inputs[0][1] if inputs and inputs[0] else ()
         lanes = [lane for lane, shape in enumerate(first) if shape is not None]

@@ -20,16 +20,16 @@ from shapecalc.models.static import iter_value_infos
 from shapecalc.models.write import check_output_path, serialize_model
 
 EXPRESSION = re.compile(r"[-+*/(]")
-"""A part of a dim name that is an expression, such as `2*H`."""
+"""An operator in a dim name, which shows that the name is an expression, such as `2*H`."""
 NAME = re.compile(r"(?<![\w.])[^\W\d]\w*(?![\w.(])")
-"""A name in an expression, without the names of functions."""
+"""A dim name in an expression; names of functions do not match."""
 
 
 class DimRename(NamedTuple):
-    """A new name for a dim of an input, or for the same axis of every input."""
+    """A new name for one axis of an input, or of every input."""
 
     input: str | None
-    """The name of the input, or None for every input that has the axis."""
+    """The name of the input, or None for every input with this axis."""
     axis: int
     """The axis; a negative axis counts from the last one."""
     name: str
@@ -43,7 +43,10 @@ class RenamedModel(Record):
 
     path: str
     renamed: Mapping[str, tuple[str, str]]
-    """The old and the new name of each renamed dim by `INPUT:AXIS`; an unnamed dim is `?`."""
+    """The old and the new name of each renamed dim, by `INPUT:AXIS`.
+
+    The old name of an unnamed dim is `?`.
+    """
 
 
 class _RenamedDim(NamedTuple):
@@ -52,7 +55,7 @@ class _RenamedDim(NamedTuple):
     label: str
     """The input and the axis as the user writes them, such as `x:0`."""
     proto: Any
-    """The Dimension message."""
+    """The Dimension message of the dim in the ModelProto."""
 
     @property
     def shown(self) -> str:
@@ -97,11 +100,12 @@ def write_renamed_model(model: Model, renames: Sequence[DimRename], output_path:
 
 
 def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[str, tuple[str, str]]:
-    """Rename free dims in a ModelProto, wherever their old names are declared, also in expressions.
+    """Rename free dims in a ModelProto.
 
-    `proto` is the ModelProto of `model`, or a fixed copy of it. Returns the names as in `RenamedModel.renamed`. Raises
-    `ShapeError` (usage) for an input or an axis that does not exist, for a dim with a fixed size, for a dim with two
-    new names, and for one new name for dims of different sizes. The sizes of dims without a name are not compared.
+    The old names are replaced wherever they are declared, also in expressions. `proto` is the ModelProto of `model`, or
+    a fixed copy of it. Returns the names as in `RenamedModel.renamed`. Raises `ShapeError` (usage) for an input or an
+    axis that does not exist, for a dim with a fixed size, for a dim with two new names, and for one new name for dims
+    of different sizes. The sizes of dims without a name are not compared.
     """
     chosen: dict[str, list[_RenamedDim]] = {}
     for rename in renames:
@@ -164,10 +168,10 @@ def _find_dims(proto: Any, rename: DimRename) -> Iterator[_RenamedDim]:
 
 
 def _check_equal_sizes(name: str, labels: Mapping[str, str], model: Model) -> None:
-    """Raise `ShapeError` (usage) if dims with one new name may have different sizes.
+    """Raise `ShapeError` (usage) if dims with the same new name may differ in size.
 
-    `labels` contains the label of one dim for each old name. Two dims always have equal sizes if the model fails at
-    different sizes.
+    `labels` contains the label of one dim for each old name. Dims never differ in size if the model fails at different
+    sizes.
     """
     if len(labels) < 2:
         return

@@ -1,4 +1,7 @@
-"""Find fixes for constants that contain the declared batch size."""
+"""Find fixes for constants that contain the declared batch size.
+
+A *constant* is a tensor that does not depend on the batch.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ INDEX_OPERATORS = (
     "Transpose",
     "Unsqueeze",
 )
-"""The operators that return indices if their input contains indices."""
+"""The operators that compute indices from indices."""
 MAX_CONSTANT_NODES = 512
 """The maximum number of tensors that are examined to compare the samples of a constant."""
 RESIZE_SIZES_INPUT = 3
@@ -55,8 +58,8 @@ def find_resize_fix(
 ) -> tuple[NodeFix, IntTuple, LaneShapes] | None:
     """Return the fix of a Resize with constant sizes.
 
-    `marks` are the batch marks of the data. The fix resizes only the axes that change, so that the batch keeps its
-    size. Returns the fix, the old sizes and the fixed output shapes. Returns None for other operators and sizes, and
+    The fix resizes only the axes that change, so that the batch keeps its size. `marks` are the batch marks of the
+    data. Returns the fix, the old sizes and the fixed output shapes. Returns None for other operators and sizes, and
     for a Resize that uses a region or keeps the aspect ratio.
     """
     values = walk.elements_of(node.inputs[RESIZE_SIZES_INPUT]) if len(node.inputs) > RESIZE_SIZES_INPUT else None
@@ -111,7 +114,7 @@ class ConstantSamples:
         self._indices: set[int] | None = None
         self._input_tensors: set[int] | None = None
         self.batch = walk.choice.reference_batch
-        """The declared batch size, or 1 for a free batch dim."""
+        """The declared batch size, or, for a free batch dim, 1 or a size at which the model runs."""
 
     def is_index_tensor(self, number: int) -> bool:
         """Return whether a tensor contains indices for a Gather or GatherND.
@@ -133,8 +136,8 @@ class ConstantSamples:
         """Return whether the samples of a tensor along an axis are equal.
 
         If the elements of the tensor are unknown, its upstream tensors are examined, at most `MAX_CONSTANT_NODES` of
-        them. A constant with a batch of 1 has equal samples. The result is False for a tensor that depends on the
-        elements of an input of the model, because another sample may have other elements.
+        them. A constant with a batch of 1 has equal samples. Returns False for a tensor that depends on the elements of
+        a model input, because another sample may have other elements.
         """
         if self._depends_on_input(number):
             return False
@@ -149,7 +152,7 @@ class ConstantSamples:
         return True
 
     def _depends_on_input(self, number: int) -> bool:
-        """Return whether the elements of a tensor depend on those of an input of the model, or are random."""
+        """Return whether the elements of a tensor depend on those of a model input, or are random."""
         if self._input_tensors is None:
             self._input_tensors = {value.tensor for value in self.walk.model.inputs}
             self._add_dependent_tensors(self.walk.model.graph, self._input_tensors)
@@ -194,7 +197,7 @@ class ConstantSamples:
         return load_elements(self.walk.model, proto) if proto else None
 
     def step_between_samples(self, number: int, axis: int) -> int | None:
-        """Return the constant difference between consecutive samples, or None.
+        """Return the constant difference between consecutive samples, or None if there is none.
 
         The difference is a nonzero integer, and equal for all elements of the samples.
         """
@@ -209,7 +212,7 @@ class ConstantSamples:
         """Return the tensors and axes that determine an axis of a computed tensor.
 
         The tensors are inputs of the node that computes the tensor. Returns an empty list if the node repeats one
-        sample, and None if the dependence is unknown.
+        sample, and None if it is unknown which inputs determine the axis.
         """
         node = self._producer_of(number)
         if node is None or node.op in RANDOM_OPERATORS or node.bodies or not node.inputs:
@@ -234,7 +237,7 @@ class ConstantSamples:
         return shape[axis] // self.batch % (before[place] if place >= 0 else 1) == 0
 
     def _has_sample_offsets(self, node: Node, number: int, axis: int) -> bool:
-        """Return whether a tensor is the indices of a Gather with one offset per sample.
+        """Return whether a tensor is the index input of a Gather, with one offset per sample.
 
         The data of the Gather contains the samples one after another. The indices read equal positions in all samples.
         """
@@ -259,10 +262,10 @@ class ConstantSamples:
 
 
 def find_repeat_fix(node: Node, constants: ConstantSamples) -> NodeFix | None:
-    """Return the fix that gives constant inputs of a node the batch size, or None.
+    """Return a fix that gives constant inputs of a node the batch size, or None.
 
-    An input with equal samples is repeated for each sample. If the output contains indices, sample numbers are added to
-    an input with a constant step between samples.
+    An input with equal samples is repeated for each sample. If the output contains indices, multiples of the sample
+    number are added to an input with a constant step between samples.
     """
     repeats = [
         (index, axis, inner)
@@ -280,9 +283,9 @@ def find_repeat_fix(node: Node, constants: ConstantSamples) -> NodeFix | None:
 
 
 def iter_repeatable_states(node: Node, constants: ConstantSamples, states: Sequence[int]) -> Iterator[dict[int, int]]:
-    """Yield constant initial states of a Loop or Scan that have the declared batch on an axis, with this axis.
+    """Yield the constant initial states of a Loop or Scan that have the declared batch size on an axis.
 
-    The samples of a state are equal. All such states are yielded together for each axis.
+    The samples of a state must be equal. Each mapping contains all such states for one axis, with this axis.
     """
     if node.domain or node.opset < INSERTED_SINCE or "/@" in node.path:
         return
@@ -296,7 +299,10 @@ def iter_repeatable_states(node: Node, constants: ConstantSamples, states: Seque
 
 
 def build_repeat_fix(*repeats: tuple[int, int, int]) -> NodeFix:
-    """Return the fix that repeats inputs for each sample, each as input index, axis, and size of one sample."""
+    """Return the fix that repeats inputs for each sample.
+
+    Each repeat consists of the input index, the axis, and the size of one sample on the axis.
+    """
     return NodeFix(None, None, "", "repeats a constant", (*BATCH_NODES, "Tile"), repeats=repeats)
 
 
@@ -319,8 +325,8 @@ def find_differing_constant(node: Node, constants: ConstantSamples) -> str | Non
 def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tuple[int, int, int]]:
     """Yield the constant inputs that have the declared batch size on the batch axis.
 
-    The batch axis is that of another input. Each constant input is yielded as input index, axis, and size of one sample
-    on the axis.
+    The batch axis is that of another input. For each constant input, the input index, the axis, and the size of one
+    sample on the axis are yielded.
     """
     walk, marks_of, declared_batch = constants.walk, constants.marks_of, constants.batch
     if node.domain or node.opset < INSERTED_SINCE or "/@" in node.path:
@@ -357,7 +363,10 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
 
 
 def _find_letter(node: Node, marked_index: int, marked_axis: int, index: int) -> int:
-    """Return the axis of an input of an Einsum with the letter of an axis of another input, or -1."""
+    """Return the axis of an Einsum input that has the same letter as an axis of another input.
+
+    Returns -1 if there is none.
+    """
     equation: str = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
     terms = equation.partition("->")[0].split(",")
     if max(index, marked_index) >= len(terms) or "." in terms[index] + terms[marked_index]:
@@ -366,7 +375,7 @@ def _find_letter(node: Node, marked_index: int, marked_axis: int, index: int) ->
 
 
 def _find_repeated_axis(walk: WalkState, number: int) -> BatchAxis | None:
-    """Return the only axis that grows with the batch, or None.
+    """Return the only axis of a tensor whose size grows with the batch, or None.
 
     Unlike `first_batch_axis`, this also finds the axis of a constant that is repeated to the batch size.
     """
@@ -383,9 +392,9 @@ def _find_repeated_axis(walk: WalkState, number: int) -> BatchAxis | None:
 
 
 def _iter_indexed_constants(node: Node, constants: ConstantSamples) -> Iterator[tuple[int, int, int]]:
-    """Yield the constant data of a Gather or GatherND if the indices read every sample.
+    """Yield the constant data input of a Gather or GatherND if the indices read every sample.
 
-    The data is yielded as by `_iter_batch_constants`.
+    The input is described as in `_iter_batch_constants`.
     """
     walk, batch = constants.walk, constants.batch
     if node.op not in ("Gather", "GatherND") or node.attributes.get("batch_dims", 0):
@@ -405,8 +414,8 @@ def _iter_indexed_constants(node: Node, constants: ConstantSamples) -> Iterator[
 def _has_index_of_each_sample(batch: int, indices: Any, inner: int, is_nd: bool) -> bool:
     """Return whether indices read the samples in order along some axis.
 
-    `inner` is the size of one sample. If `is_nd`, the last axis contains coordinates, and the first coordinate is the
-    index.
+    `inner` is the size of one sample. If `is_nd` is True, the last axis contains coordinates, and the first coordinate
+    is the index.
     """
     samples = np.asarray(indices)[..., 0] // inner if is_nd else np.asarray(indices) // inner
     axes = [axis for axis, size in enumerate(samples.shape) if size == batch]
@@ -423,9 +432,9 @@ def find_index_fix(
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
     """Return the fix of a Gather or GatherND with hard-coded sample indices.
 
-    `mark` is the batch mark of the data. Along one axis of the indices, consecutive samples must differ by the size of
-    one sample. The result contains the output shapes and the batch mark of the output. Returns None for other indices
-    and operators.
+    `mark` is the batch mark of the data. Along one axis of the indices, consecutive indices must differ by the size of
+    one sample. Returns the fix, the output shapes and the batch mark of the output. Returns None for other indices and
+    operators.
     """
     walk, declared_batch = constants.walk, constants.batch
     data = walk.shapes_of(node.inputs[0])
@@ -471,8 +480,9 @@ def find_shared_index_fix(
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
     """Return the fix of a Gather that reads only the first sample for all samples.
 
-    `mark` is the batch mark of the data. The indices are computed and have a batch axis of their own. A file with a
-    declared batch of 1 contains no sample offset, so the fix adds it. The result is that of `find_index_fix`.
+    The fix adds sample offsets to the indices, because a file with a declared batch of 1 contains none. The indices are
+    computed and have a batch axis of their own. `mark` is the batch mark of the data. The result is like that of
+    `find_index_fix`.
     """
     walk = constants.walk
     own = first_batch_axis(constants.marks_of(node.inputs[1]))
@@ -492,10 +502,10 @@ def find_shared_index_fix(
 def find_expand_fix(
     node: Node, constants: ConstantSamples, targets: Sequence[IntTuple | None]
 ) -> tuple[NodeFix, LaneShapes, BatchAxis | None] | None:
-    """Return the fix of an Expand of a constant with the declared batch size.
+    """Return the fix of an Expand of a constant to the declared batch size.
 
-    `targets` contains the target for each size assignment; it grows with the batch. The result is that of
-    `find_index_fix`, or has no batch mark if all positions along the axis are equal.
+    `targets` contains the target for each size assignment; it grows with the batch. The result is like that of
+    `find_index_fix`, but without a batch mark if all positions along the axis are equal.
     """
     walk = constants.walk
     shapes, known = walk.shapes_of(node.inputs[0]), [targets[lane] or () for lane in walk.judged_lanes]
@@ -518,7 +528,7 @@ def find_expand_fix(
             ]
             fixed = tuple([output if isinstance(output, tuple) else None for output in outputs])
             fix = build_repeat_fix((0, axis, inner))
-            # equal positions may belong to any sample
+            # equal positions cannot be assigned to samples
             mark = BatchAxis(place, inner) if constants.batch > 1 else None
             return None if walk.has_unknown_value(fixed) else (fix, fixed, mark)
     return None
@@ -545,7 +555,7 @@ def find_divided_constant_fix(
     """Return the fix of a Reshape that divides a constant among the samples.
 
     The Reshape satisfies `is_constant_divided`. `output` is the output shape at the declared batch size. The result is
-    that of `find_index_fix`.
+    like that of `find_index_fix`.
     """
     first, batch = constants.walk.shapes_of(node.inputs[0])[0], constants.batch
     if not output or not first or first[0] % batch or output[0] % batch or "/@" in node.path:
@@ -563,7 +573,7 @@ def find_elements_fix(
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
     """Return the fix of a GatherElements with constant indices of the declared batch size.
 
-    `mark` is the batch mark of the data. The indices are repeated for each sample. The result is that of
+    The fix repeats the indices for each sample. `mark` is the batch mark of the data. The result is like that of
     `find_index_fix`.
     """
     walk = constants.walk
@@ -584,9 +594,9 @@ def find_elements_fix(
 def find_split_fix(
     node: Node, constants: ConstantSamples, mark: BatchAxis
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
-    """Return the fix of a Split with constant sizes of equal parts, each with every sample.
+    """Return the fix of a Split into equal parts of constant size, each with every sample.
 
-    `mark` is the batch mark of the data. The result is that of `find_index_fix`, for each output.
+    `mark` is the batch mark of the data. The result is like that of `find_index_fix`, and applies to each output.
     """
     walk, count = constants.walk, len(node.outputs)
     shapes = [shape or () for shape in walk.shapes_of(node.inputs[0])]
@@ -609,7 +619,7 @@ def find_grid_fix(
 ) -> tuple[NodeFix, LaneShapes, BatchAxis] | None:
     """Return the fix of an AffineGrid with constant sizes that contain the number of matrices.
 
-    `mark` is the batch mark of the matrices. The result is that of `find_index_fix`. Source: the ONNX operator
+    `mark` is the batch mark of the matrices. The result is like that of `find_index_fix`. Source: the ONNX operator
     AffineGrid (sizes N, C, H, W or N, C, D, H, W).
     """
     walk = constants.walk

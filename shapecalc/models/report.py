@@ -44,9 +44,9 @@ class FixedBatchInput(ModelInput):
     """A model input with a fixed dim that may be the batch dim."""
 
     axis: int
-    """The axis of this dim."""
+    """The axis of the fixed dim."""
     why: str
-    """What fails if the dim is freed."""
+    """The failure that occurs if the dim is freed."""
 
 
 class JudgedNode(NodeVerdict):
@@ -75,11 +75,14 @@ class FixResult(Record):
     """The result of writing a fixed model."""
 
     mended: tuple[tuple[JudgedNode | NonCoreFailure, NodeFix], ...]
-    """The fixed nodes and their fixes; first the nodes with core ops."""
+    """The fixed nodes and their fixes; nodes with core ops are first."""
     left: tuple[JudgedNode, ...]
     """The failing nodes without a fix."""
     proved: bool | None
-    """Whether the proof passed; None without a proof. If False, no file was written."""
+    """Whether the proof passed, or None without a proof.
+
+    If the proof failed, no file was written.
+    """
     why: str
     """A description of the proof, or the reason why there is no proof."""
     path: str | None
@@ -87,11 +90,11 @@ class FixResult(Record):
     freed: tuple[ModelInput, ...] = ()
     """The inputs whose declared shape was changed."""
     stops: tuple[NonCoreFailure, ...] = ()
-    """The failing nodes of the output file without core ops; empty if the proof passed."""
+    """The nodes without core ops that fail in the output file; empty if the proof passed."""
     proofs: tuple[ProofCheck, ...] = ()
     """The comparisons of the proof, in order."""
     changed: bool = True
-    """Whether the output file differs from the model."""
+    """Whether the output model differs from the input model."""
 
 
 class NodeOutput(Record):
@@ -102,7 +105,7 @@ class NodeOutput(Record):
     shape: SymbolicShape | None
     """The symbolic shape, which may use the names in `AllNodes.results`, or None if the rank is unknown."""
     elements: int | None
-    """The number of elements at the sizes `AllNodes.counted_at`, or None if unknown."""
+    """The number of elements at the sizes in `AllNodes.counted_at`, or None if unknown."""
     bytes: int | None
 
 
@@ -121,7 +124,7 @@ class AllNodes(Record):
     nodes: tuple[NodeSummary, ...]
     """The nodes in file order; the nodes in a subgraph follow the node that contains the subgraph."""
     results: Mapping[str, str]
-    """The expressions (sums and floor divisions) that have a name, by name."""
+    """The expression (a sum or a floor division) of each introduced name."""
     counted_at: Mapping[str, int]
     """The sizes of the free dims, by name, at which elements and bytes are counted."""
     unknown: int
@@ -141,13 +144,19 @@ class Report(Record):
     """The number of all nodes in the model's graph."""
     batch: str
     declared_batch: int | None
-    """The declared batch size, which was replaced by a name, or None if the batch dim is already free."""
+    """The declared batch size, or None if the batch dim is already free.
+
+    In symbolic shapes, the declared batch size is replaced by a name.
+    """
     sizes: tuple[int, ...]
     """The checked batch sizes."""
     assumed: Mapping[str, int]
-    """The assumed sizes of the other free dims, by name."""
+    """The assumed size of each other free dim, by name."""
     names: Mapping[str, str]
-    """The meaning of names such as `d0`: an expression in the file (`past_len + 1`), or an equal dim (`past`)."""
+    """The meaning of each replaced dim name, such as `d0`.
+
+    It is an expression in the file (`past_len + 1`), or the name of an equal dim (`past`).
+    """
     inputs: tuple[ModelInput, ...]
     nodes: tuple[JudgedNode, ...]
     """The nodes with core ops in file order."""
@@ -157,26 +166,29 @@ class Report(Record):
     stays: tuple[FixedBatchInput, ...] = ()
     """The inputs with a fixed dim that may be the batch dim."""
     fix_result: FixResult | None = None
-    """The result of `--fix`; None without that option."""
+    """The result of `--fix`, or None without this option."""
     all_nodes: AllNodes | None = None
-    """The description of all nodes; None without the option `--all`."""
+    """The description of all nodes, or None without the option `--all`."""
     limits: SizeLimits = SizeLimits()
     """The conditions on the free dims under which the model runs."""
     unchecked: tuple[tuple[Node, str], ...] = ()
-    """The nodes without a core op that lose the batch on the way to an output, with the reason.
+    """The nodes without a core op that lose the batch on the way to a model output, with the reason.
 
     It is empty if a node fails, or if the verdict on a node with a core op is unknown.
     """
     failing_above: Mapping[str, str] = EMPTY_DICT
-    """The path of the nearest failing upstream node, by name or path of each requested node without a core op."""
+    """The path of the nearest failing upstream node of each requested node without a core op.
+
+    The key is the name or the path of the requested node.
+    """
 
 
 def failing_size_conditions(report: Report, *, strict: bool = False) -> list[SizeCondition]:
     """Return the conditions on sizes that count as failures.
 
-    A condition counts if it names the batch dim or pins another free dim; if `strict`, a relation between dims counts,
-    too. Divisibilities and lower bounds never count. A condition on the batch dim alone is omitted if a failing node
-    explains it.
+    A condition counts if it names the batch dim, or pins another free dim to one size. If `strict` is True, a relation
+    between dims counts, too. Divisibilities and lower bounds never count. A condition on the batch dim alone is omitted
+    if a failing node explains it.
     """
     explained = any(is_failing(judged) for judged in report.nodes) or any(not stop.mixes for stop in report.stops)
     return [
@@ -200,14 +212,14 @@ def format_shape(shape: SymbolicShape | None) -> str:
 
 
 def node_name(node: Node) -> str:
-    """Return the name of a node, or its path (`#18`) if unnamed."""
+    """Return the name of a node, or its path (`#18`) if it has no name."""
     return node.name or f"#{node.path}"
 
 
 def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
     """Return whether a node fails at some batch size.
 
-    If `strict`, a node with an unknown verdict counts as failing.
+    If `strict` is True, a node with an unknown verdict also counts as failing.
     """
     return judged.is_failing or (strict and judged.verdict is BatchVerdict.UNKNOWN)
 
@@ -215,7 +227,7 @@ def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
 def counts_as_failure(stop: NonCoreFailure, report: Report, *, strict: bool = False) -> bool:
     """Return whether the failure of a node without a core op is reported as an error.
 
-    If the batch dim is free, a node that mixes the samples, such as a loss, is an error only if `strict`.
+    If the batch dim is free, a node that mixes the samples, such as a loss, is an error only if `strict` is True.
     """
     return not stop.mixes or strict or report.declared_batch is not None
 
@@ -233,7 +245,7 @@ def list_failing_nodes(nodes: Iterable[JudgedNode], *, strict: bool = False) -> 
 def format_verdict(judged: JudgedNode, report: Report) -> str:
     """Format a verdict.
 
-    The verdict `only` is followed by the working batch size.
+    The verdict `only` is followed by the batch size at which the node runs.
     """
     if judged.verdict is BatchVerdict.ONLY:
         return f"only {report.batch}={report.reference_batch}"
@@ -241,7 +253,7 @@ def format_verdict(judged: JudgedNode, report: Report) -> str:
 
 
 def format_fix(fix: NodeFix) -> str:
-    """Format a fix as its new target, or as the nodes to insert."""
+    """Format a fix: its new target, or the nodes that it inserts."""
     if fix.resize is not None:
         axes, sizes = map(format_shape, fix.resize)
         return f"{sizes} on axes {axes}"
@@ -324,9 +336,9 @@ def find_node(report: Report, name_or_path: str) -> JudgedNode:
 def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | None = None) -> Request | None:
     """Build the `Request` of a node with a core op.
 
-    `target` replaces the target of the node. Because requests do not support sums of dims, all named dims of a shape
-    with a sum are replaced by their assumed sizes, and the batch dim by the largest checked batch size. Returns None if
-    the input shape or a required target is unknown.
+    `target` replaces the target of the node. Requests do not support sums of dims. If a shape contains a sum, its named
+    dims are replaced by their assumed sizes, and the batch dim by the largest checked batch size. Returns None if the
+    input shape or a required target is unknown.
     """
     call = LISTED_OPERATORS[judged.node.op]
     input, wanted = judged.input, judged.target if target is None else target
@@ -357,7 +369,7 @@ def _core_options(node: Node, core_op: CoreOp) -> dict[str, object]:
 def _evaluate_dim(dim: SymbolicDim, sizes: Mapping[str, int]) -> SymbolicDim:
     """Replace the names in a dim by their sizes.
 
-    A name without a size stays in a monomial, and makes a sum unknown (None).
+    A name without a size stays in a product, and makes a sum unknown (None).
     """
     if isinstance(dim, DimSum):
         terms = [substitute(term, sizes) for term in dim.terms]

@@ -2,8 +2,8 @@
 
 The model is walked at many *probes*, which are assignments of sizes to the free dims, and no node is fixed. Candidate
 conditions, such as `H % 32 == 0` or `H*W == 400`, get their constants from a probe at which the model runs. A condition
-is *necessary* if it holds at all probes at which the model runs. A set of necessary conditions is *complete* if it
-excludes each probe at which the model fails.
+is *necessary* if it holds at all probes at which the model runs. A set of necessary conditions is *complete* if each
+probe at which the model fails violates one of them.
 """
 
 from __future__ import annotations
@@ -25,23 +25,26 @@ from shapecalc.models.walk import walk_model
 
 Sizes = Mapping[str, int]
 MAX_SINGLE_SIZE = 40
-"""The size up to which all sizes of each dim are probed."""
+"""The largest size up to which every size of each dim is probed."""
 MAX_FREE_DIMS = 5
-"""The maximum number of dims that are probed."""
+"""The maximum number of free dims of a model whose conditions are searched."""
 RANDOM_PROBES = 24
 """The number of random probes for each pair of dims, and for each condition on several dims."""
 PROBES_PER_DIM = 50
-"""The minimum number of probes that must be left for each dim; with fewer, no conditions are searched."""
+"""The minimum number of probes that the visit budget must allow for each dim.
+
+If it allows fewer, no conditions are searched.
+"""
 MAX_VISITS = 300_000
-"""The maximum number of node visits, over all probes of a model."""
+"""The maximum total number of node visits, over all probes of a model."""
 SMALL_PROBES = ((2, 1), (3, 2), (5, 4))
-"""The first size and the step between the sizes of the dims, for probes of models without a failing node."""
+"""The probes of a model without a failing node, each as the size of the first dim and the step from dim to dim."""
 COMMON_SIZES = (48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 227, 256, 288, 299, 320, 384, 416, 448, 512)
-"""Sizes above `MAX_SINGLE_SIZE` to try for all dims at once."""
+"""The sizes above `MAX_SINGLE_SIZE` to probe, with one size for all dims."""
 STRIDES, WINDOW_FACTORS = (2, 4, 8, 16, 32), (2, 3, 4, 7)
 """The candidate strides of windows, and the candidate divisors of the number of windows."""
 MAX_DISPUTED = 8
-"""The maximum number of other conditions on two dims that are distinguished from the selected conditions."""
+"""The maximum number of rejected conditions on two dims that are compared with the selected conditions."""
 MAX_SELECTIONS = 4
 """The maximum number of rounds in which the selected conditions are tested at random probes."""
 MAX_LISTED_SIZES = 6
@@ -51,7 +54,7 @@ MAX_GAPS = 3
 MAX_SET_SIZE = 3
 """The maximum number of conditions in a complete set."""
 MAX_PROBES_KEPT = 16
-"""The maximum number of probes in `SizeLimits.probes`."""
+"""The maximum number of sizes in `SizeLimits.probes`."""
 MAX_NECESSARY = 40
 """The maximum number of necessary conditions that are combined."""
 
@@ -63,9 +66,9 @@ class SizeCondition(NamedTuple):
     """The condition as a Python expression, such as `H*W == 400`."""
     names: tuple[str, ...]
     pins: bool
-    """Whether the condition allows only one size, a list of sizes, or a bounded range of sizes of one dim."""
+    """Whether the condition restricts one dim to one size, to a list of sizes, or to a bounded range."""
     divides: bool
-    """True for three kinds of conditions: a divisibility, a lower bound, and the exclusion of one size."""
+    """Whether the condition is loose: a divisibility, a lower bound, or the exclusion of one size."""
     holds: Callable[[Sizes], bool]
 
 
@@ -75,11 +78,14 @@ class SizeLimits(Record):
     conditions: tuple[SizeCondition, ...] = ()
     """The conditions on the free dims; empty if the model runs at all sizes, or if no conditions are known."""
     tried: Mapping[str, int] | None = None
-    """Sizes at which the model runs, by dim name, or None if no sizes are known, or if there are no conditions."""
+    """Sizes at which the model runs, by dim name.
+
+    It is None if no such sizes are known, or if there are no conditions.
+    """
     is_complete: bool = True
-    """Whether the conditions exclude every probe at which the model fails."""
+    """Whether each probe at which the model fails violates one of the conditions."""
     probes: tuple[Mapping[str, int], ...] = ()
-    """Other sizes at which the model runs; the sizes that differ from `tried` in most dims are first."""
+    """Other sizes at which the model runs; those that differ from `tried` in the most dims are first."""
 
 
 class _ProbeTracker(BatchTracker):
@@ -100,12 +106,12 @@ class _ProbeTracker(BatchTracker):
 
 
 class _Prober:
-    """A model with the outcome of its walk at each probe."""
+    """The outcomes of a model's walk at the probes."""
 
     def __init__(self, model: Model, choice: InputChoice) -> None:
         self.model, self.choice = model, choice
         self.outcomes: dict[tuple[int, ...], bool] = {}
-        """Whether the model runs, by the sizes of the dims."""
+        """Whether the model runs, for each tuple of the sizes of the dims."""
         reference = next(lane for lane in choice.lanes if lane.batch == choice.reference_batch)
         dims = dict.fromkeys(dim for shape in choice.inputs for dim in shape or () if isinstance(dim, str))
         if choice.declared_batch is not None:
@@ -130,11 +136,14 @@ class _Prober:
             self.outcomes[key] = lane not in tracker.failed
 
     def can_run_at(self, probe: Sizes) -> bool:
-        """Return whether the model runs at a walked probe; False for other probes."""
+        """Return whether the model runs at a probe.
+
+        Returns False if the probe was not walked.
+        """
         return self.outcomes.get(self._key({**self.reference, **probe}), False)
 
     def list_probes(self, *, runs: bool) -> list[dict[str, int]]:
-        """Return the walked probes at which the model runs, or the others."""
+        """Return the walked probes at which the model runs, or, if `runs` is False, fails."""
         return [dict(zip(self.dims, key, strict=True)) for key, outcome in self.outcomes.items() if outcome == runs]
 
     def _key(self, probe: Sizes) -> tuple[int, ...]:
@@ -144,8 +153,8 @@ class _Prober:
 def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -> SizeLimits:
     """Find the conditions on the free dims under which a model runs.
 
-    `has_failures` is whether some node failed in a walk with this choice. If not, the model is walked at a few small
-    sizes first, and conditions are searched only if it fails at one of them.
+    `has_failures` is whether some node failed in a walk with this choice. If it is False, the model is first walked at
+    a few small sizes, and conditions are searched only if it fails at one of them.
     """
     prober = _Prober(model, choice)
     if not prober.dims or len(prober.dims) > MAX_FREE_DIMS:
@@ -196,7 +205,7 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
 
 
 def _iter_refuting_probes(conditions: Sequence[SizeCondition], seed: int) -> Iterator[Sizes]:
-    """Yield random probes of the dims of each condition on several dims."""
+    """Yield random probes for each condition on several dims, to refute the condition."""
     random = Random(seed)
     for names in dict.fromkeys(condition.names for condition in conditions if len({*condition.names}) > 1):
         for _ in range(RANDOM_PROBES):
@@ -206,9 +215,10 @@ def _iter_refuting_probes(conditions: Sequence[SizeCondition], seed: int) -> Ite
 def _iter_disputed_probes(
     prober: _Prober, conditions: Sequence[SizeCondition], templates: Sequence[SizeCondition], seed: int
 ) -> Iterator[Sizes]:
-    """Yield probes at which a necessary condition on two dims holds, but the selected conditions do not.
+    """Yield probes at which a rejected condition holds, but the selected conditions do not.
 
-    Few sizes satisfy an equation of two dims, so that random probes seldom distinguish two equations.
+    The rejected conditions are the necessary conditions on two dims that were not selected. Few sizes satisfy an
+    equation of two dims, so that random probes seldom distinguish two equations.
     """
     random, running = Random(seed), prober.list_probes(runs=True)
     for names in dict.fromkeys(condition.names for condition in conditions if len({*condition.names}) == 2):
@@ -227,7 +237,10 @@ def _iter_disputed_probes(
 
 
 def _list_strides(model: Model) -> list[int]:
-    """Return the candidate strides of windows: those of the nodes of a model and their products, then `STRIDES`."""
+    """Return the candidate strides of windows.
+
+    The strides of the model's nodes and their products are first, followed by `STRIDES`.
+    """
     strides = {
         size
         for node in iter_nodes((model.graph,))
@@ -239,13 +252,13 @@ def _list_strides(model: Model) -> list[int]:
 
 
 def _has_predicted_outcome(prober: _Prober, conditions: Sequence[SizeCondition], key: tuple[int, ...]) -> bool:
-    """Return whether conditions predict the outcome at a walked probe."""
+    """Return whether conditions predict correctly whether the model runs at a walked probe."""
     probe = dict(zip(prober.dims, key, strict=True))
     return prober.outcomes[key] == all(condition.holds(probe) for condition in conditions)
 
 
 def _iter_search_probes(prober: _Prober, others: Sequence[str]) -> Iterator[Sizes]:
-    """Yield probes to find one at which the model runs.
+    """Yield probes, one of which the model may run at.
 
     Either all dims have the same size, or one dim has a new size.
     """
@@ -259,7 +272,7 @@ def _iter_search_probes(prober: _Prober, others: Sequence[str]) -> Iterator[Size
 def _find_running_probe(prober: _Prober) -> dict[str, int] | None:
     """Return a probe at which the model runs, or None.
 
-    Probes with few sizes of 1 are preferred, then probes with few distinct sizes, then probes near the reference.
+    Probes with few sizes of 1 are preferred, then probes with few distinct sizes, then probes near the reference probe.
     """
     running = prober.list_probes(runs=True)
 
@@ -271,7 +284,7 @@ def _find_running_probe(prober: _Prober) -> dict[str, int] | None:
 
 
 def _iter_neighbor_probes(prober: _Prober) -> Iterator[Sizes]:
-    """Yield probes that change one dim, or two dims at random, from the reference probe."""
+    """Yield probes that differ from the reference probe in one dim, or in two dims at random."""
     reference, random = prober.reference, Random(1)
     for name in prober.dims:
         near = [reference[name] + step for step in (-2, -1, 1, 2, 3)]
@@ -344,7 +357,7 @@ def _remainder_condition(quantity: _Quantity, by: int, rest: int = 0) -> SizeCon
 
 
 def _allow_size_one(template: SizeCondition, name: str) -> SizeCondition:
-    """Relax a condition so that it also holds where a dim is 1 and is broadcast."""
+    """Relax a condition so that it also holds if a dim is 1, and is therefore broadcast."""
     return template._replace(
         text=f"{template.text} or {name} == 1",
         pins=False,
@@ -439,7 +452,10 @@ def _iter_condition_probes(prober: _Prober) -> Iterator[Sizes]:
 
 
 def _select_conditions(prober: _Prober, templates: Sequence[SizeCondition]) -> tuple[list[SizeCondition], bool]:
-    """Return a small complete set of necessary conditions, and whether it exists."""
+    """Select a small complete set of necessary conditions.
+
+    Returns the selected conditions, and whether they are complete.
+    """
     running, failing = prober.list_probes(runs=True), prober.list_probes(runs=False)
     if not failing:
         return [], True

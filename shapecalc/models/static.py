@@ -1,4 +1,4 @@
-"""Replace the free dims of a model by sizes, and verify the result."""
+"""Replace the free dims of a model by fixed sizes, and verify the result."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from shapecalc.models.write import (
 
 
 class StaticModel(Record):
-    """The result of writing a model with sizes for its free dims."""
+    """The result of writing a model with fixed sizes for its free dims."""
 
     path: str | None
-    """The path of the output file; None if nothing was written."""
+    """The path of the output file, or None if nothing was written."""
     sizes: Mapping[str, int]
     proved: bool | None
-    """Whether the proof passed; None without a proof."""
+    """Whether the proof passed, or None without a proof."""
     why: str
     """A description of the proof, or the reason why there is no proof."""
     proofs: tuple[ProofCheck, ...] = ()
@@ -50,8 +50,8 @@ def write_static_model(
 ) -> StaticModel:
     """Replace the free dims of a model by sizes, and write it to a file.
 
-    If `prove`, both models run at these sizes, and their outputs must be equal bit for bit; no file is written
-    otherwise. Raises `ShapeError` (usage) unless `sizes` has exactly the names of the free dims of the inputs, and
+    If `prove` is True, both models run at these sizes, and no file is written unless their outputs are equal bit for
+    bit. Raises `ShapeError` (usage) unless `sizes` has exactly the names of the free dims of the inputs, and
     `ShapeError` (file) if a file is not usable. Raises `OSError` if the file cannot be written.
     """
     shapes = _static_shapes(model.inputs, sizes)
@@ -96,11 +96,11 @@ def write_static_fixed_model(
     force: bool,
     prove: bool,
 ) -> tuple[Report, StaticModel | None]:
-    """Fix a model, and replace the free dims of the fixed model by sizes.
+    """Fix a model, replace the free dims of the fixed model by sizes, and write it to a file.
 
-    The result is written to a file. If `prove`, the fixed model is compared with the original model, and the written
-    model with the fixed model. Returns the report with the fix result, and the static model, or None if the fixed model
-    was not written. The arguments and exceptions are those of `write_fixed_model` and `write_static_model`.
+    If `prove` is True, the fixed model is compared with the original model, and the written model with the fixed model.
+    Returns the report with the fix result, and the static model, or None if the fixed model was not written. The
+    arguments and exceptions are those of `write_fixed_model` and `write_static_model`.
     """
     walk = judged_model.walk
     freed = deepcopy(walk.model.proto)
@@ -123,9 +123,9 @@ def write_static_fixed_model(
 
 @contextmanager
 def intermediate_path(output_path: Path) -> Iterator[Path]:
-    """Yield the path of a temporary model in the folder of the output file.
+    """Yield the path of a temporary model, which is removed afterwards.
 
-    The external data of the model is in this folder.
+    The model is in the folder of the output file, like its external data.
     """
     descriptor, name = mkstemp(".onnx", f".{output_path.name}.", output_path.parent)
     os.close(descriptor)
@@ -136,7 +136,7 @@ def intermediate_path(output_path: Path) -> Iterator[Path]:
 
 
 def _static_shapes(inputs: Sequence[ValueInfo], sizes: Mapping[str, int]) -> dict[str, list[int]]:
-    """Return the shape of each input at given sizes, by name.
+    """Return the shape of each input at the given sizes, by input name.
 
     Raises `ShapeError` (usage) unless `sizes` has exactly the names of the free dims.
     """
@@ -152,7 +152,7 @@ def _static_shapes(inputs: Sequence[ValueInfo], sizes: Mapping[str, int]) -> dic
 
 
 def _static_shape(value: ValueInfo, sizes: Mapping[str, int]) -> list[int]:
-    """Return the shape of an input at given sizes.
+    """Return the shape of an input at the given sizes.
 
     Raises `ShapeError` (usage) if a dim has no size.
     """
@@ -170,7 +170,7 @@ def _static_shape(value: ValueInfo, sizes: Mapping[str, int]) -> list[int]:
 
 
 def _declare_computed_sizes(proto: Any, model: Model, input_shapes: Sequence[Sequence[int]]) -> None:
-    """Declare the sizes of dims that follow from the input shapes, in the ModelProto of a model."""
+    """Declare the sizes that follow from the input shapes in a ModelProto."""
     lane = Lane(1, EMPTY_DICT, judged=True)
     walk = walk_model(model, InputChoice("", None, tuple(map(tuple, input_shapes)), (lane,)), BatchTracker())
     numbers = {model.names[number]: number for node in model.graph.nodes for number in node.outputs}
@@ -196,7 +196,10 @@ def iter_value_infos(graph: Any) -> Iterator[Any]:
 
 
 def _set_dim_sizes(value: Any, sizes: Mapping[str, int]) -> None:
-    """Replace dim names in a ValueInfoProto by their sizes, and remove other names."""
+    """Replace dim names in a ValueInfoProto by their sizes.
+
+    Names without a size are removed.
+    """
     for dim in value.type.tensor_type.shape.dim:
         if dim.dim_param:
             size = sizes.get(dim.dim_param)

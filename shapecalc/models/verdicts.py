@@ -1,9 +1,9 @@
-"""Check a node from its outcomes at several batch sizes, and find fixes for it.
+"""Judge a node by its outcomes at several batch sizes, and find fixes for it.
 
 A fix replaces the target of a node, that is, its shape, permutation or axes argument. Each candidate fix is tried at
-all batch sizes: at the declared batch size the output shape must not change, and at the other batch sizes the output
-must have an axis that separates the samples. A new target copies the batch dim with a 0, or infers it with a -1. If no
-such target works, inserted nodes read the batch size from an input of the model.
+all batch sizes. At the declared batch size, the output shape must not change. At the other batch sizes, the output must
+have an axis that separates the samples. A new target copies the batch dim with a 0, or infers it with a -1. If no such
+target works, inserted nodes read the batch size from a model input.
 
 A batch mark states which axis of a tensor separates the samples (see `batch_axis`). A size assignment (`Lane`) gives a
 size to each free dim of the model.
@@ -31,13 +31,19 @@ class BatchVerdict(Enum):
     ONLY = "only"
     """The node runs only at the declared batch size."""
     SWALLOWS = "swallows"
-    """The batch is axis 0 of the input, but only a part of a later axis of the output; there is no error."""
+    """The batch is axis 0 of the input, but only a part of a later axis of the output.
+
+    The node runs without an error.
+    """
     SCRAMBLES = "scrambles"
-    """No axis of the output separates the samples; there is no error."""
+    """No axis of the output separates the samples.
+
+    The node runs without an error.
+    """
     FAILS = "fails"
     """The node fails at the declared batch size."""
     SOMETIMES = "sometimes"
-    """The node runs at the declared batch size, and fails at some, but not all, other batch sizes."""
+    """The node runs at the declared batch size, and fails at some of the other batch sizes, but not at all of them."""
     RANK_VARIES = "rank-varies"
     """The node runs at all batch sizes, but the rank of its output differs between them."""
     UNKNOWN = "unknown"
@@ -56,13 +62,13 @@ BATCH_POSITION_TEXTS = {"whole": "axis {}", "major": "the slow part of axis {}",
 BATCH_POSITION_TEXTS |= {"middle": "a middle part of axis {}"}
 """The description of the position of the batch, by the second result of `locate_batch`; `{}` is the axis."""
 MAX_TARGETS = 256
-"""The maximum number of candidate targets for each choice of the entry that is the batch dim."""
+"""The maximum number of candidate targets for each index of the batch dim in the target."""
 OTHER_SIZES_STAY, NO_TRANSPOSE = "the other sizes stay", "no Transpose"
 TargetEvaluator = Callable[[tuple[Any, ...], bool | None], tuple[IntTuple | None, ...]]
-"""A function of a target for each size assignment and of `allowzero` that returns the output shape for each size
-assignment.
+"""A function that returns the output shape for each size assignment.
 
-The output shape is None where the node fails.
+Its arguments are the target for each size assignment and the value of `allowzero`. The output shape is None if the node
+fails.
 """
 
 
@@ -119,7 +125,7 @@ class BatchRun:
 
 
 class SampleOffsets(Record):
-    """Multiples of the sample number that a fix adds to an integer input."""
+    """The multiples of the sample number that a fix adds to an integer input."""
 
     input: int
     """The index of the input."""
@@ -128,9 +134,9 @@ class SampleOffsets(Record):
     inner: int
     """The size of one sample on the axis."""
     steps: tuple[int, ...]
-    """The number to add from one sample to the next, for each coordinate of an index."""
+    """The difference between the numbers added to consecutive samples, for each coordinate of an index."""
     is_constant: bool = True
-    """Whether the input is a constant; only the first sample of a constant is used."""
+    """Whether the input is a constant, of which only the first sample is used."""
 
 
 class NodeFix(Record):
@@ -141,7 +147,7 @@ class NodeFix(Record):
     allowzero: bool | None
     """The new value of the attribute `allowzero`, or None for no change."""
     assumes: str
-    """The assumption under which the fix is correct, such as `the batch stays first`; may be empty."""
+    """The assumption under which the fix is correct, such as `the batch stays first`, or an empty string."""
     effect: str = ""
     """The effect of the fix, such as `copies axis 0`."""
     inserts: tuple[str, ...] = ()
@@ -149,21 +155,27 @@ class NodeFix(Record):
     entry_index: int | None = None
     """The index of the target entry that the inserted nodes compute, or None if `target` is set."""
     entry_source: tuple[int, int] | None = None
-    """The input of the node, and its axis, whose size is the computed entry; None for an input of the model."""
+    """The input of the node, and its axis, whose size becomes the computed entry.
+
+    It is None if the entry is the batch size, read from a model input.
+    """
     resize: tuple[IntTuple, IntTuple] | None = None
-    """The axes that a Resize still resizes, and their sizes, or None for other operators."""
+    """The axes that the fixed Resize still resizes, and their sizes, or None for other operators."""
     repeats: tuple[tuple[int, int, int], ...] = ()
-    """The inputs that are repeated for each sample, each as input index, axis, and size of one sample on the axis."""
+    """The inputs that are repeated for each sample.
+
+    Each entry consists of the input index, the axis, and the size of one sample on the axis.
+    """
     offsets: SampleOffsets | None = None
     """The multiples of the sample number that are added to an input, or None if nothing is added."""
     equal_parts: bool = False
-    """Whether a Split gets equal parts in place of parts of constant sizes."""
+    """Whether a Split gets equal parts instead of parts of constant sizes."""
     gains_axis: bool = False
     """Whether the fixed node keeps a batch axis that the original node drops at a batch size of 1."""
 
     @property
     def batch_inputs(self) -> tuple[tuple[int, int, int], ...]:
-        """The inputs that get the size of the batch, each as in `repeats`."""
+        """The inputs that get the batch size on an axis, in the format of `repeats`."""
         own = self.offsets
         return self.repeats if own is None else ((own.input, own.axis, own.inner),)
 
@@ -198,7 +210,7 @@ class BatchFailure(Record):
     batches: tuple[int, ...]
     """The batch size of each size assignment."""
     judged: tuple[bool, ...]
-    """Whether each size assignment is checked, that is, whether verdicts are based on the size assignment."""
+    """For each size assignment, whether verdicts are based on it."""
     marks: tuple[BatchMark, ...]
     """The batch mark of the input for each size assignment."""
     declared: int
@@ -215,11 +227,14 @@ class BatchFailure(Record):
         return next(lane for lane, size in enumerate(self.batches) if size == self.declared and self.judged[lane])
 
     def sort_key(self, fixed: FixWithOutputs) -> tuple[bool, bool, bool, bool]:
-        """Return the sort key of a fix.
+        """Return the sort key of a fix; the best fix has the smallest key.
 
-        The best fix has the smallest key. The key consists of four flags: the batch is merged with other dims in the
-        output, it is on the last axis, which usually contains features, it is not the slowest varying of the merged
-        dims, and its axis differs from the axis in the input.
+        The key consists of four flags:
+
+        - the batch is merged with other dims in the output;
+        - it is on the last axis, which usually contains features;
+        - it is not the slowest varying of the merged dims;
+        - its axis differs from the batch axis of the input.
         """
         for lane in range(len(self.batches) - 1, -1, -1):
             before, output, mark, batch = self.input[lane], fixed.outputs[lane], self.marks[lane], self.batches[lane]
@@ -284,8 +299,8 @@ def find_fixes(
 ) -> list[FixWithOutputs]:
     """Return the working fixes of a failing node, the best first.
 
-    `candidates` generates the fixes to try, or None if a fix is impossible. `resolve` computes the output shapes for a
-    new target. A fix that inserts nodes is tried only if no new target works.
+    `candidates` generates the fixes to try; it is None if a fix is impossible. `resolve` computes the output shapes for
+    a new target. A fix that inserts nodes is tried only if no new target works.
     """
     if candidates is None or node.outputs[node.declared_lane] is None:
         return []
@@ -323,7 +338,7 @@ def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetE
 def mark_after_fix(
     mark: BatchMark, input_shape: IntTuple | None, output_shape: IntTuple | None, batch: int
 ) -> BatchMark:
-    """Return the output batch mark of a fixed node.
+    """Return the batch mark of a fixed node's output.
 
     `mark` is the batch mark of its input. The node must keep the element order, as Reshape does, or repeat elements
     along axes, as Expand does.
@@ -339,7 +354,7 @@ def reshape_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
     """Yield the candidate fixes of a Reshape.
 
     The first fixes set a target with 0 or -1 as the batch dim. The last fixes insert nodes that read the batch size
-    from an input of the model.
+    from a model input.
     """
     home = node.declared_lane
     lanes = node.targets
@@ -395,8 +410,8 @@ def _reshape_candidate(
 ) -> FixCandidate:
     """Build a candidate fix of a Reshape with a new target.
 
-    `symbol` (0 or -1) is the target entry at index `batch_entry`. If `zero_is_size`, each 0 in the target is a size, as
-    in the original target.
+    `symbol` (0 or -1) is the target entry at index `batch_entry`. If `zero_is_size` is True, each 0 in the target is a
+    size, as in the original target.
     """
     switch = node.switch if zero_is_size else None
     how = f"copies axis {batch_entry}" if symbol == 0 else f"infers axis {batch_entry}"
@@ -411,7 +426,7 @@ def _reshape_candidate(
 def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
     """Describe the assumption under which a -1 infers the batch dim.
 
-    If a number in the new target is the product of input dims, for example, these dims must not change.
+    For example, if a number in the new target is the product of input dims, these dims must not change.
     """
     perm = find_folded_transpose(node.input[node.declared_lane], node.outputs[node.declared_lane])
     if perm is not None:
@@ -431,7 +446,7 @@ def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
 def find_folded_transpose(input_shape: IntTuple | None, output_shape: IntTuple | None) -> tuple[int, ...] | None:
     """Return the permutation of a Transpose that was exported as a Reshape, or None.
 
-    Exporters replace a Transpose that only moves a batch axis of size 1 by a Reshape.
+    Exporters replace a Transpose by a Reshape if it only moves a batch axis of size 1.
 
     >>> find_folded_transpose((1, 8, 8, 8), (64, 1, 8))
     (1, 0, 2)
@@ -470,7 +485,7 @@ def flatten_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
 def squeeze_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
     """Yield the fix that sets the axes of a Squeeze without axes.
 
-    The axes are those of size 1 at every checked batch size.
+    The axes are those that have size 1 at every checked batch size.
     """
     if any(node.targets):
         return
@@ -495,10 +510,10 @@ def _insertion_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
 
 
 def build_insertion_fix(batch: str, entry_index: int, *, source: tuple[int, int] | None = None) -> NodeFix:
-    """Build a fix that computes a target entry from the shape of a model input.
+    """Build a fix that inserts nodes to compute a target entry.
 
-    The fix inserts the nodes for this. `batch` is the name of the batch dim. If `source` is given, it is the input of
-    the node and its axis whose size is used instead.
+    `batch` is the name of the batch dim. The entry is the batch size, read from a model input. If `source` is not None,
+    the entry is the size of an axis of a node input; `source` contains the input index and the axis.
     """
     inserts = ("Shape", "Gather", "Concat")
     effect = f"takes {batch} from an input" if source is None else f"takes the size from input {source[0]}"

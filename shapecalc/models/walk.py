@@ -55,13 +55,19 @@ from shapecalc.models.walk_state import (
 )
 
 StateAxes = dict[int, int]
-"""The axis of the samples in constant initial states of a loop, by tensor number."""
+"""The axis of the samples in each constant initial state of a loop, by tensor number."""
 LoopValue = tuple[int, int, int]
-"""A carried value as tensor numbers: the initial value, the input of the body, and the output of the body."""
+"""The tensor numbers of a carried value: the initial value, the input of the body, and the output of the body."""
 MAX_TRIAL_DEPTH = 3
-"""The maximum nesting depth of trial walks of loop bodies. The carried shapes of deeper loops are unknown."""
+"""The maximum nesting depth of trial walks of loop bodies.
+
+The carried shapes of deeper loops are unknown.
+"""
 MAX_TRIALS = 6
-"""The maximum number of trial walks to find carried shapes and batch marks that an iteration does not change."""
+"""The maximum number of trial walks of a loop body.
+
+The trials end when an iteration no longer changes the carried shapes and batch marks.
+"""
 CHANGED_BY_LOOP = "a loop above changes it"
 REPEATED_BY_DATA = "data decides how often a loop above runs"
 
@@ -81,7 +87,10 @@ class Walker:
         self.trial_depth = 0
         """The number of enclosing loops whose bodies are currently walked as a trial."""
         self._probe: list[tuple[Sequence[LaneShapes | None], Sequence[int], LaneFailures | None]] | None = None
-        """The outputs of a node that is only tried, as arguments of `record_outputs`, or None if nodes are recorded."""
+        """The calls of `record_outputs` while a node is only tried, as its arguments after the node.
+
+        It is None while outputs are recorded.
+        """
         self._listed, self._others, self._bodies = (
             CoreNodeVisitor(self),
             InferredNodeVisitor(self),
@@ -116,8 +125,8 @@ class Walker:
     ) -> None:
         """Record the output shapes and dtypes of a node without a core op.
 
-        `failures` contains the error message for each size assignment, or None if the node does not fail. The outputs
-        are recorded as unknown if the node fails for a checked size assignment.
+        `failures` contains the error message for each size assignment, or is None if the node does not fail. The
+        outputs are recorded as unknown if the node fails for a checked size assignment.
         """
         walk, why = self.walk, ""
         if self._probe is not None:
@@ -142,8 +151,8 @@ class Walker:
     def _record_repaired_outputs(self, node: Node, failures: LaneFailures) -> bool:
         """Record the outputs of a failing node after its fix.
 
-        The outputs are those of the node with its constant inputs repeated for each sample, or with new indices.
-        Returns whether the node has a fix.
+        The fix repeats the node's constant inputs for each sample, or replaces its indices. Returns whether the node
+        has a fix.
         """
         walk, repeats = self.walk, self.tracker.find_repeat_fixes(node)
         if repeats is None:
@@ -214,7 +223,7 @@ class CoreNodeVisitor:
     def _core_arguments(self, node: Node) -> tuple[CoreArguments | None, ...]:
         """Return the arguments of a node's core op for each size assignment.
 
-        An entry is None where the arguments are unknown.
+        Unknown arguments are None.
         """
         walk = self._walk
         number = node.inputs[1] if len(node.inputs) > 1 and has_target_input(node) else ABSENT
@@ -296,7 +305,7 @@ class InferredNodeVisitor:
         self.record_shapes(node)
 
     def record_shapes(self, node: Node) -> None:
-        """Record the output shapes of a node with the shape rule of its operator."""
+        """Record the output shapes of a node according to the shape rule of its operator."""
         spec = operators.find_operator(node)
         walk, inputs, rule = self._walk, node.inputs, spec.shape_rule
         if not inputs:
@@ -381,8 +390,8 @@ class InferredNodeVisitor:
     ) -> tuple[list[Any], LaneFailures | None]:
         """Evaluate a node for each size assignment.
 
-        Returns the outputs and the error messages. The outputs are None for a size assignment where they are unknown.
-        The error messages are None if no size assignment fails.
+        Returns the outputs and the error messages. Unknown outputs are None. The error messages are None if the node
+        fails for no size assignment.
         """
         times = 1 if all(lanes is None or is_same_in_all_lanes(lanes) for lanes in inputs) else len(self._walk.lanes)
         outputs: list[Any] = []
@@ -400,7 +409,7 @@ class InferredNodeVisitor:
         return outputs * copies, tuple(failures * copies) if any(failures) else None
 
     def _record_output_arrays(self, node: Node, outputs: Sequence[Any]) -> None:
-        """Record output elements, or output shapes where the elements are unknown."""
+        """Record output elements, or output shapes if the elements are unknown."""
         walk = self._walk
         folded = all(walk.is_constant(number) for number in node.inputs if number)
         if any(lane is None for lane in outputs):
@@ -462,7 +471,8 @@ class InferredNodeVisitor:
     ) -> tuple[Sequence[LaneShapes], Sequence[int], LaneFailures | None]:
         """Run ONNX shape inference once per size assignment.
 
-        Returns the shapes and the element types of the outputs, and the error messages if some size assignment fails.
+        Returns the shapes of the outputs, their element types, and the error messages, or None if the node fails for no
+        size assignment.
         """
         walk = self._walk
         lanes = []
@@ -486,8 +496,8 @@ class InferredNodeVisitor:
     def _index_range(self, node: Node, lane: int, by_columns: bool) -> Sequence[tuple[int, int]]:
         """Return the minimum and maximum of the indices of a node.
 
-        The indices are the second input. The result is one pair for all indices, or one pair per column of the index
-        tensor if `by_columns`. It is empty if the indices are unknown.
+        The indices are the second input. Returns one pair for all indices, or, if `by_columns` is True, one pair per
+        column of the index tensor. Returns an empty list if the indices are unknown.
         """
         array = (self._walk.elements_of(node.inputs[1]) or self._walk.all_unknown)[lane]
         if array is None or not array.size:
@@ -549,7 +559,7 @@ class ControlFlowVisitor:
     def _walk_if(self, node: Node) -> None:
         """Walk the branches of an If, and record its outputs.
 
-        Each branch is walked for the size assignments in which the branch may run.
+        Each branch is walked for the size assignments for which it may run.
         """
         walk, outer_live = self._walk, self._walk.running_lanes
         known = walk.elements_of(node.inputs[0]) or walk.all_unknown
@@ -615,7 +625,7 @@ class ControlFlowVisitor:
     def _iteration_counts(self, node: Node, body: NodeGraph, *, has_condition: bool) -> Sequence[int | None]:
         """Return the number of iterations of a Loop for each size assignment.
 
-        An entry is None where the number is unknown.
+        An unknown number is None.
         """
         walk = self._walk
         counts = (walk.elements_of(node.inputs[0]) if node.inputs and node.inputs[0] else None) or walk.all_unknown
@@ -661,9 +671,9 @@ class ControlFlowVisitor:
     ) -> None:
         """Walk the body of a loop until its carried shapes and marks hold in every iteration.
 
-        The shapes and marks are found with trials, in which the body is walked. After each trial, a carried shape that
-        the body changed becomes unknown, and the marks before and after the body are merged. The trials end when a
-        trial changes nothing. The failures of the first iteration are kept, unless `iteration_counts` are all 0.
+        The body is walked in trials. After each trial, a carried shape that the body changed becomes unknown, and the
+        marks before and after the body are merged. The trials end when a trial changes nothing. The failures of the
+        first iteration are kept, unless `iteration_counts` are all 0.
         """
         walk, walker, first = self._walk, self._walker, [outer for outer, _, _ in loop_values]
         body, (shapes, marks) = node.bodies[0], self._repair_states(node, loop_values)
@@ -689,7 +699,7 @@ class ControlFlowVisitor:
         """Record a failure of a Scan whose first iteration changes the shape of a state.
 
         `shapes` are the shapes before the iteration. Returns whether a checked size assignment fails. Source: ONNX
-        Runtime, whose Scan refuses such a state; its Loop does not.
+        Runtime, which rejects such a state in a Scan but not in a Loop.
         """
         walk = self._walk
         failures = self._find_changed_states(node, loop_values, shapes)
@@ -706,9 +716,9 @@ class ControlFlowVisitor:
     def _find_changed_states(
         self, node: Node, loop_values: Sequence[LoopValue], shapes: Sequence[LaneShapes]
     ) -> LaneFailures:
-        """Return the error message of a Scan whose state has another shape after the current iteration.
+        """Return the error message for each size assignment in which an iteration changes a state's shape.
 
-        There is one message for each size assignment, or None. `shapes` are the shapes before the iteration.
+        The message is None for other size assignments. `shapes` are the shapes before the current iteration of a Scan.
         """
         failures: list[str | None] = [None] * len(self._walk.lanes)
         for (_, inner, result), before in zip(loop_values, shapes, strict=True):
@@ -719,11 +729,11 @@ class ControlFlowVisitor:
         return tuple(failures)
 
     def _repair_states(self, node: Node, loop_values: Sequence[LoopValue]) -> tuple[list[LaneShapes], list[Any]]:
-        """Return the initial shapes and marks of carried values, with constant states repeated for each sample.
+        """Return the initial shapes and marks of carried values after a fix.
 
-        Constant states with the declared batch are repeated if the first iteration fails otherwise, and if it then
-        keeps the shapes and marks and does not fail. States that need no repetition are not repeated. The loop is
-        recorded as a failing node with this fix.
+        The fix repeats constant states with the declared batch size for each sample. It is applied if the first
+        iteration fails otherwise, and if the iteration then keeps the shapes and marks and does not fail. States that
+        need no repetition are not repeated. The loop is recorded as a failing node with this fix.
         """
         tracker, first = self._walker.tracker, [outer for outer, _, _ in loop_values]
         shapes, marks = [self._walk.shapes_of(number) for number in first], tracker.loop_marks(first)
@@ -734,7 +744,10 @@ class ControlFlowVisitor:
         reasons += filter(None, self._find_changed_states(node, loop_values, shapes) if trial else ())
 
         def repeat_states(states: StateAxes) -> tuple[list[LaneShapes], list[Any]] | None:
-            """Return the shapes and marks with repeated states, or None if an iteration fails or changes them."""
+            """Return the shapes and marks with repeated states.
+
+            Returns None if an iteration fails or changes them.
+            """
             repeated = (
                 [self._repeat_shape(number, states.get(number)) for number in first],
                 [
@@ -757,7 +770,10 @@ class ControlFlowVisitor:
         return shapes, marks
 
     def _repeat_shape(self, number: int, axis: int | None) -> LaneShapes:
-        """Return the shape of a tensor whose size on `axis`, unless it is None, becomes that of the batch."""
+        """Return the shape of a tensor after its axis `axis` is given the batch size.
+
+        The shape is unchanged if `axis` is None.
+        """
         lanes = zip(self._walk.shapes_of(number), self._walk.lanes, strict=True)
         return tuple(
             [
@@ -769,11 +785,10 @@ class ControlFlowVisitor:
     def _walk_trial(
         self, body: NodeGraph, loop_values: Sequence[LoopValue], shapes: list[LaneShapes], marks: list[Any]
     ) -> tuple[list[LaneShapes], list[Any], BatchTracker]:
-        """Walk a loop body as a trial.
+        """Walk a loop body as a trial, which does not change the tracker.
 
         Returns the carried shapes and batch marks for the next trial, and the tracker of the trial. A carried shape
-        that the body changes becomes unknown. The batch marks before and after the body are merged. This tracker is not
-        changed.
+        that the body changes becomes unknown. The batch marks before and after the body are merged.
         """
         walk, walker, judge, count = self._walk, self._walker, self._walker.tracker, len(self._walk.values)
         walker.tracker = trial = judge.copy_for_trial()
@@ -842,7 +857,7 @@ def _output_elements(visit: NodeVisit, array: Any, shape: IntTuple | None, argum
 
 
 def _is_true(array: Any) -> bool:
-    """Return whether an array consists of one true element."""
+    """Return whether an array has exactly one element, which is true."""
     return array is not None and array.size == 1 and bool(array.item())
 
 

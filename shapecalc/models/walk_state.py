@@ -17,9 +17,9 @@ from shapecalc.models.free_dims import InputChoice
 
 T = TypeVar("T")
 LaneValues = tuple[Any, ...]
-"""The elements of a small tensor for each size assignment, as a NumPy array, or None where the elements are unknown."""
+"""The elements of a small tensor for each size assignment, as NumPy arrays; unknown elements are None."""
 LaneFailures = tuple[str | None, ...]
-"""The error message of a node for each size assignment, or None where the node runs."""
+"""The error message of a node for each size assignment, or None if the node runs."""
 NO_SHAPE, SIZE_FROM_DATA = "no shape", "size from data"
 
 
@@ -35,20 +35,22 @@ class WalkState:
         self.inputs, self.batch, self.declared_batch = choice.inputs, choice.batch, choice.declared_batch
         lanes = self.lanes
         self.judged_lanes = [place for place, lane in enumerate(lanes) if lane.judged]
-        """The indices of the checked size assignments, on which verdicts are based."""
+        """The indices of the size assignments on which verdicts are based."""
         self.all_unknown: LaneValues = (None,) * len(lanes)
         self.shapes: list[LaneShapes | None] = [None] * len(model.names)
-        """The shape for each size assignment, indexed by tensor number, or None if unknown for all size assignments,
-        or not yet computed.
+        """The shapes of each tensor for each size assignment, indexed by tensor number.
+
+        The entry is None if the shapes are unknown for all size assignments, or not yet computed.
         """
         self.dtypes = [0] * len(model.names)
-        """The ONNX element type number, indexed by tensor number, or 0 if unknown."""
+        """The ONNX element type number of each tensor, indexed by tensor number, or 0 if unknown."""
         self.values: dict[int, LaneValues] = {}
         """The elements of small tensors, by tensor number."""
         self.origins: dict[int, str] = {}
-        """The source of elements, by tensor number: `initializer`, `Constant`, `folded` or `external`.
+        """The source of the elements of each tensor: `initializer`, `Constant`, `folded` or `external`.
 
-        Folded elements are computed from constants. Elements without an entry are computed from shapes.
+        The key is the tensor number. Folded elements are computed from constants. Elements without an entry are
+        computed from shapes.
         """
         self.unknown_reasons: dict[int, str] = {}
         """The reason why the shape of a tensor is unknown for some size assignment, by tensor number."""
@@ -56,8 +58,9 @@ class WalkState:
         self.non_tensor_types: dict[int, tuple[bytes | None, ...]] = {}
         """The serialized TypeProtos of each non-tensor, such as a sequence, by tensor number."""
         self.running_lanes: tuple[bool, ...] | None = None
-        """Whether the current branch of an If may run, for each size assignment, or None if it may run for all size
-        assignments.
+        """For each size assignment, whether the current branch of an If may run.
+
+        It is None outside of branches.
         """
         self._record_inputs(model.inputs)
         self.add_initializers(model.graph.initializers)
@@ -107,7 +110,7 @@ class WalkState:
         return self.origins.get(number) in ("initializer", "Constant", "folded")
 
     def mask_skipped_lanes(self, values: tuple[T | None, ...]) -> tuple[T | None, ...]:
-        """Replace values by None for size assignments that do not run the current branch."""
+        """Replace values by None for the size assignments for which the current branch is skipped."""
         if self.running_lanes is None:
             return values
         return tuple([value if live else None for value, live in zip(values, self.running_lanes, strict=True)])
@@ -137,7 +140,7 @@ class WalkState:
         """Record the elements, the dtype and the shape of a tensor.
 
         `arrays` contains the elements for each size assignment. `shapes` contains the shape for each size assignment;
-        it is used only where the elements are unknown.
+        it is used only if the elements are unknown.
         """
         if number == ABSENT:
             return
@@ -160,7 +163,7 @@ class WalkState:
 
 
 def is_same_in_all_lanes(values: Sequence[Any]) -> bool:
-    """Return whether all size assignments have the same object, and not None."""
+    """Return whether all size assignments have the same object, which is not None."""
     first = values[0]
     for value in values:
         if value is not first:

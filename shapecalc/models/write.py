@@ -48,7 +48,7 @@ from shapecalc.models.walk_state import WalkState
 PROOF_BATCHES = (3, 5, 1)
 """The default batch sizes of a proof, in addition to the declared batch size."""
 MAX_REPORTED_ASSUMPTIONS = 3
-"""The maximum number of fixes whose assumptions are reported if the model is not proved."""
+"""The maximum number of fixes whose assumptions are reported if the fixed model is not proved."""
 
 
 class FixedModel(Record):
@@ -58,17 +58,17 @@ class FixedModel(Record):
     """The state after the walk of the fixed model."""
     tracker: BatchTracker
     applied_fixes: Mapping[str, NodeFix]
-    """The applied fixes, by path of the node in the original model."""
+    """The applied fixes, by the path of the node in the original model."""
     remaining_failures: tuple[str, ...]
-    """The nodes with core ops that still fail, as paths in the original model."""
+    """The paths, in the original model, of the nodes with core ops that still fail."""
     failure_count: int
     """The number of nodes that still fail with an error or mix the samples at some batch size."""
     is_doubtful: bool
-    """Whether equal outputs prove nothing.
+    """Whether equal outputs would prove nothing.
 
-    This is so if some node still fails with an error, or reads other samples, because other nodes may ignore its
-    elements for the tested data, but use them for other data. It is also so if the samples cannot be followed in a
-    branch of an If that the tested data may not select.
+    This is so if some node still fails with an error, or reads other samples: the tested data may hide the effect, and
+    other data may show it. It is also so if the samples cannot be tracked in a branch of an If that the tested data may
+    not select.
     """
     freed_inputs: frozenset[str]
     """The names of the inputs whose declared shape was changed."""
@@ -92,7 +92,7 @@ class ModelEditor:
     def __init__(self, proto: Any, names: Iterable[str]) -> None:
         """Create an editor that changes `proto` in place.
 
-        The names of inserted nodes and tensors will differ from `names`.
+        Inserted nodes and tensors get names that are not in `names`.
         """
         self.proto = proto
         self._messages = import_onnx_messages()
@@ -126,7 +126,7 @@ class ModelEditor:
     def set_target(self, graph: Any, node: Any, opset: int, fix: NodeFix) -> None:
         """Set the target of a node to the target of a fix.
 
-        Depending on `opset`, the target is an attribute or an input.
+        The target is an attribute or an input, depending on `opset`.
         """
         assert fix.target is not None
         argument = LISTED_OPERATORS[node.op_type].arguments[0]
@@ -142,8 +142,8 @@ class ModelEditor:
     def insert_target_nodes(self, graph: Any, node: Any, rank: int, entry_index: int, source: str, axis: int) -> None:
         """Insert nodes that compute one entry of a node's target.
 
-        The target has `rank` entries. The entry `entry_index` becomes the size of the axis `axis` of the tensor
-        `source`; the other entries are unchanged.
+        The target has `rank` entries. The entry at index `entry_index` becomes the size of the axis `axis` of the
+        tensor `source`; the other entries are unchanged.
         """
         old = node.input[1]
         reading = self._build_batch_size_nodes((source, axis), old)
@@ -168,8 +168,9 @@ class ModelEditor:
     ) -> None:
         """Replace entries of an integer vector that a node reads.
 
-        The vector is the input `input_index`, and has `length` entries. A new entry is a number, or a list of factors
-        and a number to add. A factor is a number, or the name of a tensor and an axis, with a number that divides it.
+        The vector is the input at index `input_index`, and has `length` entries. A new entry is a number, or a list of
+        factors and a number to add to their product. A factor is a number, or the name of a tensor and an axis, with an
+        integer divisor.
         """
         old, new, parts = node.input[input_index], list[Any](), list[str]()
         for is_new, run in groupby(range(length), lambda index: index in entries):
@@ -194,7 +195,7 @@ class ModelEditor:
     def _build_product(self, factors: Sequence[tuple[Any, int]], more: int, name: str) -> list[Any]:
         """Build nodes that compute a product of quotients plus a number.
 
-        The arguments are those of an entry in `replace_entries`. The output of the last node is a vector.
+        `factors` and `more` are as in an entry of `replace_entries`. The output of the last node is a vector.
         """
         nodes: list[Any] = []
         product = ""
@@ -221,7 +222,7 @@ class ModelEditor:
     ) -> None:
         """Insert nodes that repeat the first sample of inputs to the batch size.
 
-        `shapes` are the shapes of the inputs. The batch size is the size of an axis of the tensor `source`.
+        `shapes` are the shapes of the inputs. `source` is a tensor and an axis that has the batch size.
         """
         reading = self._build_batch_size_nodes(source, node.output[0])
         new = [*reading]
@@ -243,8 +244,8 @@ class ModelEditor:
     ) -> None:
         """Insert nodes that add multiples of the sample number to an integer input.
 
-        Only the first sample of a constant input is used. `shape` and `dtype` are those of the input. The batch size is
-        the size of an axis of the tensor `source`.
+        Only the first sample of a constant input is used. `shape` and `dtype` are those of the input. `source` is a
+        tensor and an axis that has the batch size.
         """
         old, rank, inner = node.input[offsets.input], len(shape), offsets.inner
         reading = self._build_batch_size_nodes(source, old)
@@ -267,8 +268,8 @@ class ModelEditor:
     def _build_sample_numbers(self, name: str, batch: str, inner: int) -> list[Any]:
         """Build nodes that compute the sample number at each index of an axis.
 
-        `batch` is a vector with the batch size, and `inner` the size of one sample. The output of the last node is a
-        vector.
+        `batch` is the name of a vector with the batch size, and `inner` the size of one sample. The output of the last
+        node is a vector.
         """
         zero, one = (self._build_scalar(value, f"{name}_{word}") for value, word in ((0, "zero"), (1, "one")))
         size = self._build_constant((inner,), f"{name}_inner")
@@ -317,7 +318,7 @@ class ModelEditor:
         return node
 
     def set_resize_sizes(self, graph: Any, node: Any, fix: NodeFix) -> None:
-        """Restrict a Resize to some axes.
+        """Restrict a Resize to the axes in `fix`.
 
         The other axes keep the sizes of the data. In opsets without the attribute `axes`, inserted nodes read the sizes
         of the leading axes.
@@ -340,7 +341,7 @@ class ModelEditor:
         node.input[RESIZE_SIZES_INPUT] = concat.output[0]
 
     def _build_gather_nodes(self, name: str, entries: Sequence[int]) -> list[Any]:
-        """Build the nodes that gather the entries `entries` of a vector."""
+        """Build the nodes that gather the elements of a vector at the indices `entries`."""
         indices = self._build_constant(entries, f"{name}_places")
         return [indices, self._build_node("Gather", [name, indices.output[0]], f"{name}_kept")]
 
@@ -419,8 +420,9 @@ def write_fixed_model(
     """Fix a model, write it to a file, and return the report with the fix result.
 
     `chosen_fixes` maps node paths to fixes that are used instead of the best fixes. `edit` is called with the fixed
-    ModelProto before it is written, and may change the names of its dims. If `force`, an existing file is
-    overwritten. If `prove`, the fixed model is compared with the original model; no file is written if the proof fails.
+    ModelProto before it is written, and may change the names of its dims. If `force` is True, an existing file is
+    overwritten. If `prove` is True, the fixed model is compared with the original model, and no file is written if the
+    proof fails.
 
     Raises `ShapeError` (usage) if the model was checked at other sizes than the file declares. Raises `ShapeError`
     (file) if the model is invalid, if ONNX Runtime is needed and not installed, or if the output path is not usable.
@@ -454,7 +456,7 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
     done: dict[str, NodeFix] = {}
     inserted: frozenset[str] = frozenset()
     freed: frozenset[str] = frozenset()
-    for _ in range(8):  # a fix may make a downstream node fail, so repeat
+    for _ in range(8):  # repeated, because a fix may make a downstream node fail
         first = {
             path: _original_path(walk.model, path, inserted) for path in (*tracker.failing_nodes, *tracker.cause_fixes)
         }
@@ -491,7 +493,7 @@ def fix_model(walk: WalkState, tracker: BatchTracker, chosen_fixes: Mapping[str,
 def _select_fixes(
     tracker: BatchTracker, original_paths: Mapping[str, str], chosen_fixes: Mapping[str, NodeFix]
 ) -> dict[str, tuple[Node, NodeFix]]:
-    """Return the nodes to fix and their fixes by node path.
+    """Return the nodes to fix and their fixes, by node path.
 
     `original_paths` maps current node paths to paths in the original model, which are the keys of `chosen_fixes`.
     """
@@ -506,7 +508,7 @@ def _select_fixes(
 
 
 def _original_path(model: Model, path: str, inserted_names: frozenset[str]) -> str:
-    """Convert a node path to the path before nodes were inserted."""
+    """Convert a node path to the path that the node had before nodes were inserted."""
     index, slash, rest = path.partition("/")
     inserted_before = (
         sum(node.name in inserted_names for node in model.proto.graph.node[: int(index)]) if inserted_names else 0
@@ -546,7 +548,7 @@ def _check_declared_sizes(walk: WalkState) -> None:
 def check_output_path(model: Model, output_path: Path) -> None:
     """Raise `ShapeError` (file) unless the output path is usable.
 
-    The path of the model itself is not usable. A model with external data must stay in its folder.
+    The output must not overwrite the model itself. A model with external data must stay in its folder.
     """
     if os.path.realpath(output_path) == os.path.realpath(model.path) or (
         output_path.exists() and output_path.samefile(model.path)
@@ -611,7 +613,7 @@ def _build_proof_task(fixed: FixedModel) -> dict[str, Any]:
 def _choose_proof_batches(judged: Sequence[int], declared: int) -> list[int]:
     """Return the batch sizes of a proof, except the declared batch size.
 
-    If the user has chosen the batch sizes to check, the largest of them is the only one.
+    If the user has chosen batch sizes, only the largest of them is returned.
     """
     others = [size for size in judged if size != declared]
     if not {*BatchOptions().sizes} <= {*judged}:
@@ -696,10 +698,7 @@ def apply_fixes(
 
 
 def _apply_fix(editor: ModelEditor, graph: Any, message: Any, node: Node, fix: NodeFix, walk: WalkState) -> bool:
-    """Apply a fix to a ModelProto.
-
-    Returns whether the fix could be applied.
-    """
+    """Apply a fix to a ModelProto, and return whether this was possible."""
     if fix.resize is not None:
         editor.set_resize_sizes(graph, message, fix)
         return True
@@ -765,7 +764,7 @@ def _iter_tensors(proto: Any) -> Iterable[Any]:
 
 
 def update_declarations(proto: Any, walk: WalkState) -> list[str]:
-    """Update the declared dims of a ModelProto, and return the changed inputs.
+    """Update the declared dims of a ModelProto, and return the names of the changed inputs.
 
     A fixed input dim that has a name in the walk is replaced by the name. A fixed output dim that is wrong for any
     checked batch size is removed, as is any value_info with such a dim.
@@ -787,9 +786,9 @@ def update_declarations(proto: Any, walk: WalkState) -> list[str]:
 def add_value_info(walk: WalkState) -> None:
     """Declare the shapes of tensors without a declaration in the ModelProto of a walk.
 
-    A dim is declared with its size if all size assignments agree on it, or with the name of the only free dim that
-    always has an equal size. Other dims are declared as unknown. Declarations with names are replaced, because the
-    names may be those of dims that are now equal to others. Outputs of custom operators are not declared, because
+    A dim is declared with its size if this size is equal for all size assignments. Otherwise it is declared with the
+    name of the only free dim whose size is always equal, or as unknown. Declarations with names are replaced, because
+    the names may be those of dims that are now equal to others. Outputs of custom operators are not declared, because
     their element types may be unknown.
     """
     graph = walk.model.proto.graph
@@ -827,7 +826,7 @@ def add_value_info(walk: WalkState) -> None:
 
 
 def _update_input_dims(proto: Any, walk: WalkState) -> Iterator[str]:
-    """Replace freed input dims by their names, and yield the changed inputs."""
+    """Replace freed input dims by their names, and yield the names of the changed inputs."""
     by_name = {value.name: value for value in proto.graph.input}
     for declared, taken in zip(walk.model.inputs, walk.inputs, strict=True):
         dims = by_name[declared.name].type.tensor_type.shape.dim
@@ -855,7 +854,7 @@ def _pair_graphs(proto: Any, walk: WalkState) -> Iterator[tuple[Any, NodeGraph]]
 def _iter_stale_dims(
     value_info: Any, shapes: LaneShapes | None, walk: WalkState
 ) -> Iterator[tuple[Any, list[int | None]]]:
-    """Yield the fixed dims in a ValueInfoProto that are wrong at some size.
+    """Yield the fixed dims in a ValueInfoProto that are wrong for some size assignment.
 
     Each dim is yielded with its size for each checked size assignment.
     """
@@ -867,9 +866,9 @@ def _iter_stale_dims(
 
 
 def _free_output_dims(value_info: Any, shapes: LaneShapes | None, walk: WalkState) -> None:
-    """Clear the static sizes of an output that are wrong in some size assignment.
+    """Clear the fixed sizes of an output that are wrong for some size assignment.
 
-    A dim that equals the batch size in all checked size assignments gets the name of the batch dim.
+    A dim that equals the batch size for all checked size assignments gets the name of the batch dim.
     """
     batches = [lane.batch for lane in walk.lanes if lane.judged]
     for dim, sizes in _iter_stale_dims(value_info, shapes, walk):
@@ -886,7 +885,7 @@ def _set_attribute(node: Any, name: str, value: Any) -> None:
 
 
 def _remove_matching(items: Any, should_remove: Any) -> None:
-    """Remove the matching items from a repeated protobuf field."""
+    """Remove the items for which `should_remove` is true from a repeated protobuf field."""
     for index in range(len(items) - 1, -1, -1):
         if should_remove(items[index]):
             del items[index]
@@ -906,7 +905,7 @@ def iter_graphs(proto: Any) -> Iterator[Any]:
 
 
 def _iter_used_names(proto: Any) -> Iterator[str]:
-    """Yield the name of each node input and graph output.
+    """Yield the name of each node input and of each graph output.
 
     Names may repeat.
     """

@@ -99,7 +99,7 @@ def test_model_request_from_options(words, options, shapecalc, requests):
 
 def test_model_fixes_from_options(shapecalc, requests):
     shapecalc("model", "proved.onnx", "--fix", "-o", "f.onnx", "--fix-as", "/Reshape=0,-1")
-    arguments = (BatchOptions(), "f.onnx", {"/Reshape": (0, -1)}, (), None)
+    arguments = (BatchOptions(), "f.onnx", {"/Reshape": (0, -1)}, (), None, None)
     assert requests == [(arguments, {"force": False, "prove": True})]
 
 

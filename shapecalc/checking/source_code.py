@@ -151,7 +151,7 @@ def _check_function(
         line = interpreter.refused_line or interpreter.line
     except ShapeError as error:
         problem = error.problem
-        line = interpreter.text.count("\n", 0, problem.span[0]) + 1 if problem.span else interpreter.line
+        line = interpreter.code.text.count("\n", 0, problem.span[0]) + 1 if problem.span else interpreter.line
     point = interpreter.entry
     name = entry or (point.name if point else "")
     return FunctionCheck(

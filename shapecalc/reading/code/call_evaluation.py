@@ -35,6 +35,7 @@ from shapecalc.reading.code.calls import (
     is_known_function,
 )
 from shapecalc.reading.code.kind_checks import apply_kind_rule
+from shapecalc.reading.code.kinds import parse_type_name
 from shapecalc.reading.code.layer_evaluation import LayerEvaluator, is_known_layer
 from shapecalc.reading.code.logic import CALLABLES, freeze_value, make_set, merge_values, truth_value
 from shapecalc.reading.code.memory import MISSING
@@ -131,6 +132,8 @@ MASK_FUNCTIONS = {
 
 Adding the mask to attention weights keeps their shape.
 """
+LEGACY_CONSTRUCTOR = "(Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Tensor"
+"""A regular expression for the names of the constructors that `torch.Tensor` has for each element type."""
 ACTIVATION_FUNCTIONS = {"get_activation", "get_act_layer", "create_act_layer", "get_activation_fn"}
 """Functions of libraries that return an elementwise layer, given its name."""
 TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "convert_to_tensor"}
@@ -363,7 +366,7 @@ class CallEvaluator(LayerEvaluator):
         return (
             (is_known_layer(name) if name[:1].isupper() else is_known_function(name))
             or name == "ModuleList"
-            or name in MASK_FUNCTIONS
+            or name in MASK_FUNCTIONS | COPYING_FUNCTIONS
         )
 
     def call_partial(self, node: ast.Call, callee: PartialValue) -> CodeValue:
@@ -712,8 +715,9 @@ class CallEvaluator(LayerEvaluator):
             raise base
         if isinstance(base, Monomial) and isinstance(attribute, str) and name == "getattr":
             return self.get_config_attribute(node, attribute, rest)
-        library = dotted_name(node.args[0]).partition(".")[0]
-        if name == "hasattr" and library in MODULE_NAMES and is_known_function(str(attribute)):
+        library = dotted_name(node.args[0])
+        is_library = library.partition(".")[0] in MODULE_NAMES
+        if name == "hasattr" and is_library and self.is_library_callable(f"{library}.{attribute}"):
             return True
         if not isinstance(base, ObjectValue) or not isinstance(attribute, str):
             return nan if name == "hasattr" else MISSING
@@ -968,11 +972,14 @@ class CallEvaluator(LayerEvaluator):
 
         The arguments are the shape in `torch.Tensor(2, 3)`, and the elements in `torch.Tensor([2, 3])`.
         """
+        kinds = parse_type_name(name) if re.fullmatch(LEGACY_CONSTRUCTOR, name) else ""
+        name = "Tensor" if kinds else name
         if name == "Tensor" and values and all(map(is_dim, values)):
-            return self.new_tensor(tuple(values))  # type: ignore[arg-type]  # each value is a size
+            return self.new_tensor(tuple(values), kinds or "f")  # type: ignore[arg-type]  # each value is a size
         is_constructor, is_listed = name in TENSOR_CONSTRUCTORS, bool(values) and isinstance(values[0], tuple)
         if (is_constructor and is_scalar) or ((is_constructor or name == "Tensor") and is_listed):
-            return self.create_tensor_from(node, values[0])
+            created = self.create_tensor_from(node, values[0])
+            return replace(created, kinds=kinds, extremes=None) if kinds else created
         return None
 
     def create_tensor_from(self, node: ast.Call, value: CodeValue) -> TracedTensor:
@@ -1015,7 +1022,10 @@ class CallEvaluator(LayerEvaluator):
             quotient = apply_binary_operator(values[0], "//", values[1], self.error_factory(node), self.program)
             return replace(self.new_tensor((), "i"), size=quotient if is_dim(quotient) else None)
         if name in SHAPE_PRESERVING_FUNCTIONS and values and not isinstance(values[0], TracedTensor):
-            values = [*values, *filter(None, [self.peek_tensor(operand) for operand in operands[1:]])]
+            tensors = [*filter(None, [self.peek_tensor(operand) for operand in operands[1:]])]
+            if tensors and is_method and isinstance(values[0], float):
+                raise self.record_unknown_shape(node, self.error(node, "the shape of this tensor is not known"))
+            values = [*values, *tensors]
         if name in BROADCASTING_METHODS and values and isinstance(values[0], TracedTensor):
             kept = self.apply_broadcasting_method(node, name, values[0], operands[1:])
             bindings = map(self.evaluate_frozen, operands[1:])

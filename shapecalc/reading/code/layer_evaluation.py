@@ -22,7 +22,14 @@ from shapecalc.reading.code.logic import freeze_value
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.results import StatementRecord
 from shapecalc.reading.code.source import dotted_name, is_preserving_layer
-from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS, IMPLIED_ARGUMENTS, RESULT_LAYERS, pad_arguments
+from shapecalc.reading.code.tuple_layers import (
+    FUNCTIONS_OF_LAYERS,
+    IMPLIED_ARGUMENTS,
+    OTHER_TENSOR_PARAMETERS,
+    RESULT_LAYERS,
+    TENSOR_PARAMETERS,
+    pad_arguments,
+)
 from shapecalc.reading.code.values import (
     Binding,
     CheckRefused,
@@ -99,6 +106,13 @@ class LayerEvaluator(ExpressionEvaluator):
 
         For a `Sequential`, its layers are applied in order.
         """
+        keywords = {**keywords}
+        first = TENSOR_PARAMETERS.get(layer.name, "input")
+        second = OTHER_TENSOR_PARAMETERS.get(layer.name, "target")
+        if not values and isinstance(keywords.get(first), TracedTensor):
+            values = [keywords.pop(first)]
+        if layer.name in FUNCTIONS_OF_LAYERS and len(values) == 1 and second in keywords:
+            values = [*values, keywords.pop(second)]  # before the arguments of the layer
         if layer.name == "Sequential" and values:
             for index, inner in enumerate(layer.positional):
                 if isinstance(inner, ObjectValue):

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterable, Mapping, Set
 from functools import partial
-from itertools import accumulate
 
 from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.dims import Monomial, Shape, dim_names, named_dim, substitute
@@ -16,7 +15,14 @@ from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, shape_text, truncate
 from shapecalc.reading.code.memory import MISSING, UndoLog
 from shapecalc.reading.code.results import StatementRecord, UnknownCall, UnnamedInputIdentified
-from shapecalc.reading.code.source import MODULE_NAMES, EntryPoint, dotted_name, is_dict_item, normalize_tensor_name
+from shapecalc.reading.code.source import (
+    MODULE_NAMES,
+    CodeText,
+    EntryPoint,
+    dotted_name,
+    is_dict_item,
+    normalize_tensor_name,
+)
 from shapecalc.reading.code.values import (
     Binding,
     CallFrame,
@@ -45,6 +51,19 @@ PART_LABEL = r"(?s).*\[\d+\]"
 SIZE_LIST_NAME = r"(.*_)?(shape|sizes|dims|perm|axes)"
 
 
+class LoopExits:
+    """The unknown conditions that may end an iteration of a loop with an unknown number of iterations."""
+
+    def __init__(self, choice: int | None) -> None:
+        """Create the state at the start of an iteration that the condition with the index `choice` ends.
+
+        `choice` is -1 if no condition ends the iteration, and None outside of such loops.
+        """
+        self.choice = choice
+        self.count = 0
+        """The number of unknown conditions in the iteration so far."""
+
+
 class InterpreterState:
     """The state of an interpreter, with lookup of names and error builders."""
 
@@ -54,9 +73,7 @@ class InterpreterState:
         `sizes` maps names and expressions in the code to their values. The interpreted statements are appended to
         `records`.
         """
-        self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
-        self.own_text = text
-        """The text of the code, excluding imported files."""
+        self.code, self.dialect, self.sizes, self.line = CodeText(text), dialect, sizes, 1
         self.program, self.undo_log = ProgramSizes(), UndoLog()
         self.tree = ast.Module([], [])
         """The syntax tree of the interpreted code."""
@@ -101,17 +118,10 @@ class InterpreterState:
         self.in_place_change = ""
         """The first expression that may change the elements of a tensor in place, or an empty string if there is none.
         """
-        self.exit_choice: int | None = None
-        """The index of the unknown condition that ends the current iteration of a loop.
-
-        None outside of loops with an unknown number of iterations.
-        """
-        self.exit_count = 0
-        """The number of unknown conditions in the current iteration so far that may end it."""
+        self.loop_exits = LoopExits(None)
+        """The unknown conditions that may end the current iteration of a loop."""
         self.in_shape_argument = False
         """Whether a shape argument is being evaluated. In it, an input of rank 1 denotes a size."""
-        self.line_starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
-        """The character offset of each line."""
 
     def bind_inputs(self, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT) -> None:
         """Bind the names of the input tensors.
@@ -144,7 +154,7 @@ class InterpreterState:
     def find_value(self, name: str) -> Binding:
         """Return the value of a dotted name, or `MISSING`.
 
-        The name is looked up in the current and the enclosing frames.
+        The name is looked up in the current and the enclosing frames, and last among the names of Python.
         """
         frame: CallFrame | None = self.frame
         while frame is not None:
@@ -153,7 +163,7 @@ class InterpreterState:
             if frame.parent is None and name in frame.imports:
                 return self.import_name(frame, name)
             frame = frame.parent
-        return MISSING  # type: ignore[no-any-return]
+        return ... if name == "Ellipsis" else MISSING
 
     def import_name(self, frame: CallFrame, name: str) -> Binding:
         """Return the value of a name that a module imports, or `MISSING`."""
@@ -264,7 +274,7 @@ class InterpreterState:
         values = [value for record in self.records for value in record.names.values()]
         needed = [value for value in (*values, final) if isinstance(value, ShapeError)]
         calls = [self.unknown_calls[error] for error in dict.fromkeys(needed) if error in self.unknown_calls]
-        own = [call for call in calls if call.line <= self.own_text.count("\n") + 1]
+        own = [call for call in calls if call.line <= self.code.own_text.count("\n") + 1]
         result = dict[tuple[str, Shape | None], UnknownCall]()
         first = {(call.call, call.line): call for call in reversed(own)}
         for call in sorted(first.values(), key=lambda call: call.line):
@@ -296,21 +306,10 @@ class InterpreterState:
         """Return a function that builds errors for a syntax node."""
         return partial(self.error, node)
 
-    def node_span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """Return the start and end offsets of a syntax node in characters."""
-        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
-        return self.char_offset(node.lineno, node.col_offset), self.char_offset(end_line, end_column)
-
-    def char_offset(self, line: int, column: int) -> int:
-        """Convert a line number and a UTF-8 byte column to a character offset."""
-        start, *ends = self.line_starts[line - 1 : line + 1]
-        before = self.text[start : ends[0] if ends else None].encode("utf-8", "surrogatepass")[:column]
-        return start + len(before.decode("utf-8", "surrogatepass"))
-
     def source_text(self, node: ast.expr | ast.stmt) -> str:
         """Return the source text of a syntax node on one line."""
-        start, end = self.node_span(node)
-        return escape_unprintable(" ".join(self.text[start:end].split()))
+        start, end = self.code.node_span(node)
+        return escape_unprintable(" ".join(self.code.text[start:end].split()))
 
     def error(
         self,
@@ -328,7 +327,7 @@ class InterpreterState:
         name = str(unknown) if isinstance(unknown, Monomial) and str(unknown).isidentifier() else ""
         text = f"'{truncate(self.source_text(node))}': {message}"
         hint = f"give it: --where {truncate(name)}={placeholder}" if name and not hint else hint
-        error = usage_error(text, hint, argument="line", span=self.node_span(node))
+        error = usage_error(text, hint, argument="line", span=self.code.node_span(node))
         if name:
             self.unknown_calls[error] = UnknownCall(name, node.lineno, None, "where", None, placeholder)
         return error

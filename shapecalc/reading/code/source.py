@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import accumulate
 
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import usage_error
@@ -278,6 +279,38 @@ def detect_dialect(tree: ast.AST) -> str:
         "axis" in markers and not markers & TORCH_ONLY_METHODS
     )
     return "numpy" if is_numpy else "torch"
+
+
+class CodeText:
+    """The text of interpreted code, followed by the texts of the files that it imports."""
+
+    def __init__(self, text: str) -> None:
+        """Create the text of code that imports no files yet."""
+        self.own_text = self.text = text
+        self.line_starts = _line_starts(text)
+        """The character offset of each line."""
+
+    def append_file(self, text: str) -> int:
+        """Append the text of an imported file, and return the number of lines before it."""
+        count = self.text.count("\n") + 1
+        self.text = f"{self.text}\n{text}"
+        self.line_starts = _line_starts(self.text)
+        return count
+
+    def node_span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        """Return the start and end offsets of a syntax node in characters."""
+        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+        return self.char_offset(node.lineno, node.col_offset), self.char_offset(end_line, end_column)
+
+    def char_offset(self, line: int, column: int) -> int:
+        """Convert a line number and a UTF-8 byte column to a character offset."""
+        start, *ends = self.line_starts[line - 1 : line + 1]
+        before = self.text[start : ends[0] if ends else None].encode("utf-8", "surrogatepass")[:column]
+        return start + len(before.decode("utf-8", "surrogatepass"))
+
+
+def _line_starts(text: str) -> list[int]:
+    return [0, *accumulate(map(len, text.splitlines(keepends=True)))]
 
 
 class EntryPoint(Record):

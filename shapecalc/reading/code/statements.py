@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
 
 from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.dims import Monomial, Shape, dim_names
@@ -39,8 +38,10 @@ from shapecalc.reading.code.modules import (
     read_module,
 )
 from shapecalc.reading.code.results import CodeChain, StatementRecord, UnknownCall, UnnamedInputIdentified
+from shapecalc.reading.code.scopes import LoopExits
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS
 from shapecalc.reading.code.source import (
+    ENTRY_METHODS,
     IGNORED_STATEMENTS,
     MODULE_NAMES,
     PASTE_HINT,
@@ -52,7 +53,6 @@ from shapecalc.reading.code.source import (
     is_print_or_constant,
     names_in_statement,
     select_entry,
-    select_entry_method,
 )
 from shapecalc.reading.code.values import (
     Binding,
@@ -69,6 +69,7 @@ from shapecalc.reading.code.values import (
     StageRefused,
     TensorChunks,
     TracedTensor,
+    items_in,
     tensors_in,
 )
 
@@ -109,9 +110,9 @@ class CodeInterpreter(AssignmentEvaluator):
         except CheckRefused as refused:
             raise refused.args[0] from None
         except StageRefused as refused:
-            if "\n" in self.text.strip():
+            if "\n" in self.code.text.strip():
                 line = self.refused_line or self.line
-                source_line = self.text.splitlines()[line - 1].strip()
+                source_line = self.code.text.splitlines()[line - 1].strip()
                 self.notes[escape_unprintable(f"refused in line {line}: {truncate(source_line)}")] = None
             return CodeChain(refused.args[0], refused.args[1], self.collect_notes(), True, names=self.program.names)
         if isinstance(value, ShapeError):
@@ -211,9 +212,7 @@ class CodeInterpreter(AssignmentEvaluator):
 
     def interpret_source(self, path: Path, text: str, tree: ast.Module) -> CallFrame:
         """Interpret the source of a module, and return its frame."""
-        ast.increment_lineno(tree, self.text.count("\n") + 1)
-        self.text = f"{self.text}\n{text}"
-        self.line_starts = [0, *accumulate(map(len, self.text.splitlines(keepends=True)))]
+        ast.increment_lineno(tree, self.code.append_file(text))
         module = self.modules[path] = CallFrame("")
         module.variables["__name__"] = MODULE_NAME
         module.path, module.imports, module.aliases = path, {**imported_names(tree)}, module_aliases(tree)
@@ -252,13 +251,13 @@ class CodeInterpreter(AssignmentEvaluator):
         return self.run_entry_point(frame, function, parameters)
 
     def invalidate_assigned_attributes(self, owner: ObjectValue, entry: EntryPoint) -> None:
-        """Mark the tensor attributes that other methods assign as unknown.
+        """Mark the attributes with tensors that other methods assign as unknown.
 
         The assignments of `__init__` and of the entry point are kept. A `forward` is called on a new object, but any
         other method may be called later.
         """
         assert entry.class_node is not None
-        if select_entry_method(entry.class_node) is entry.node:
+        if entry.node.name in ENTRY_METHODS:
             return
         parameters = _parameter_names(entry.class_node)
         for method in entry.class_node.body:
@@ -266,10 +265,13 @@ class CodeInterpreter(AssignmentEvaluator):
                 for name, line in _assigned_values(method):
                     attribute = name.removeprefix("self.")
                     value = owner.attributes.get(attribute)
-                    if name != attribute and name not in parameters and isinstance(value, TracedTensor):
+                    items = (value, *items_in(value)) if not isinstance(value, ShapeError) else ()
+                    has_tensor = any(isinstance(item, TracedTensor) for item in items)
+                    if name != attribute and name not in parameters and has_tensor:
                         hint = f"give its shape: --input {truncate(name)}=SHAPE"
                         error = self.error(method, f"{truncate(name)} is assigned here as well", hint)
-                        self.unknown_calls[error] = UnknownCall(name, line, value.shape)
+                        proposal = value.shape if isinstance(value, TracedTensor) else None
+                        self.unknown_calls[error] = UnknownCall(name, line, proposal)
                         owner.attributes[attribute] = error
 
     def build_chain(self, value: CodeValue) -> CodeChain:
@@ -331,7 +333,7 @@ class CodeInterpreter(AssignmentEvaluator):
         """
         results = [name for name, definition in self.program.names.items() if definition is not None]
         inputs = {name: tensor.shape for name, tensor in self.inputs.items()}
-        return check_shapes(self.own_text, self.tree, self.entry, self.records, inputs, results)
+        return check_shapes(self.code.own_text, self.tree, self.entry, self.records, inputs, results)
 
     def interpret_body(self, statements: Sequence[ast.stmt]) -> None:
         """Interpret statements up to the first one that leaves the body.
@@ -613,9 +615,9 @@ class CodeInterpreter(AssignmentEvaluator):
         """
         state = self.frame.state
         exits = [changes.get((id(state), "exit"), (state, "exit", ""))[2] for changes in branches]
-        if self.exit_choice is not None and 0 < sum(leaves in LOOP_EXITS for leaves in exits) < len(branches):
-            is_left = self.exit_count == self.exit_choice
-            self.exit_count += 1
+        if self.loop_exits.choice is not None and 0 < sum(leaves in LOOP_EXITS for leaves in exits) < len(branches):
+            is_left = self.loop_exits.count == self.loop_exits.choice
+            self.loop_exits.count += 1
             branches = [
                 changes for changes, leaves in zip(branches, exits, strict=True) if (leaves in LOOP_EXITS) == is_left
             ]
@@ -671,8 +673,8 @@ class CodeInterpreter(AssignmentEvaluator):
 
         If the number of iterations is unknown, the loop is interpreted until another iteration changes no values.
         """
-        count, known, outer = len(self.records), {**self.skipped_errors}, (self.exit_choice, self.exit_count)
-        self.exit_choice = None
+        count, known, outer = len(self.records), {**self.skipped_errors}, self.loop_exits
+        self.loop_exits = LoopExits(None)
         self.undo_log.start()
         try:
             if isinstance(node, ast.While):
@@ -690,7 +692,7 @@ class CodeInterpreter(AssignmentEvaluator):
         else:
             self.undo_log.merge()
         finally:
-            self.exit_choice, self.exit_count = outer
+            self.loop_exits = outer
 
     def interpret_for(self, node: ast.For) -> None:
         """Interpret a `for` loop.
@@ -741,7 +743,7 @@ class CodeInterpreter(AssignmentEvaluator):
             self.is_quiet = was_quiet
         if not is_stable:
             self.invalidate_assigned_names(node, [], error)
-        self.exit_choice = None
+        self.loop_exits = LoopExits(None)
         self.interpret_body(node.orelse)
 
     def merge_iteration(self, node: ast.For | ast.While, error: ShapeError) -> bool:
@@ -752,10 +754,10 @@ class CodeInterpreter(AssignmentEvaluator):
         """
         branches: list[Changes | StageRefused] = []
         state = self.frame.state
-        self.exit_choice, self.exit_count = -1, 0
+        self.loop_exits = LoopExits(-1)
         branches.append(self.interpret_iteration(node))
-        for choice in range(min(self.exit_count, MAX_EARLY_EXITS)):
-            was_quiet, self.is_quiet, self.exit_choice, self.exit_count = self.is_quiet, True, choice, 0
+        for choice in range(min(self.loop_exits.count, MAX_EARLY_EXITS)):
+            was_quiet, self.is_quiet, self.loop_exits = self.is_quiet, True, LoopExits(choice)
             branches.append(self.interpret_iteration(node))
             self.is_quiet = was_quiet
         possible = [branch for branch in branches if not isinstance(branch, StageRefused)]

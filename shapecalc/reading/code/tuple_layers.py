@@ -240,6 +240,17 @@ RESULT_LAYERS: Mapping[str, ResultLayer] = {
     "TransformerDecoder": ResultLayer(("layer/decoder_layer", "num_layers", "norm"), _transformer_stack),
 }
 """The layers that have no op, keyed by name."""
+TENSOR_PARAMETERS = {
+    "MultiheadAttention": "query",
+    **dict.fromkeys(("TransformerEncoder", "TransformerEncoderLayer"), "src"),
+    **dict.fromkeys(("TransformerDecoder", "TransformerDecoderLayer"), "tgt"),
+    "Bilinear": "input1",
+    "CosineSimilarity": "x1",
+    "PairwiseDistance": "x1",
+}
+"""The name of the first parameter of each layer that does not call it `input`."""
+OTHER_TENSOR_PARAMETERS = {"CosineSimilarity": "x2", "PairwiseDistance": "x2"}
+"""The name of the second tensor parameter of each layer in `FUNCTIONS_OF_LAYERS` that does not call it `target`."""
 
 FUNCTIONS_OF_LAYERS: Mapping[str, str] = {
     "Unfold": "F.unfold",

@@ -115,7 +115,8 @@ JOIN_AXIS = "joined along axis"
 ROUNDING_KINDS = ("one-more", "stride", "rounding")
 """The kinds of explanations by rounding; their advice is omitted if a step already pads to a multiple."""
 EMPTY_REMEDIES = {
-    "empty-input": "find what left nothing above: a detection, a mask or a filter; skip this step where it is empty",
+    "empty-input": "print what it is selected or cut from: find what left nothing, as a filter, a mask, a slice behind "
+    "the end or a limit; skip this step only if nothing is a valid case",
     "infer-with-empty": "run it with at least one sample: a dim of 0 leaves nothing from which -1 follows",
 }
 """The first remedies for an input without elements, by cause."""
@@ -165,10 +166,16 @@ FRAMEWORK_REMEDIES = {
     ("lengths-differ", "jax"): "give all mapped arguments one length, or in_axes=None to one that is not mapped",
     ("lengths-differ", "numpy"): "make both from the same rows, and print their lengths before that line",
     ("lengths-differ", "torch"): "print both shapes before that line, and make them equal where they are made",
-    ("indivisible", "torch"): "choose a number of groups or heads that divides the channels",
+    ("indivisible", "torch"): "print both numbers where they are set: the groups or heads must divide the channels",
     ("lengths-differ", "coreml"): "expand the value before it is assigned: the converter does not broadcast it",
-    ("channels-differ", "torch"): "build the layer for the channels of its input, the first of the two numbers",
-    ("features-differ", "torch"): "build the layer for the last dims of its input",
+    (
+        "channels-differ",
+        "torch",
+    ): "print(x.shape) before that layer, and compare its channels, the first number, with those of the layer",
+    (
+        "features-differ",
+        "torch",
+    ): "print(x.shape) before that layer: its last dims must be those for which the layer was built",
     ("rank-mismatch", "xarray"): "name each axis of the array once in dims",
     (
         "bad-attribute",
@@ -246,6 +253,10 @@ def _order_fixes(
     is_known = message.line is not None or len(message.target or ()) < 3
     is_explained = operation_noun(message.op) != "" or (not is_known and kind in CERTAIN_KINDS)
     is_batch = any(text.startswith(f"{JOIN_AXIS} 0 ") for text in other_axis)
+    is_guess = bool(strong) and explanations[0].assumptions > 0 and message.op not in (RESHAPE.name, SHUFFLE.name)
+    if is_guess and all(text.startswith("if ") for text in strong):
+        supported |= {text: None for text in first if text.startswith("print")}
+        verified = {}
     groups = [
         *(likely, supported),
         *((strong, verified) if is_explained else (verified, strong)),
@@ -601,6 +612,15 @@ def _iter_expand_remedies(message: ParsedMessage, pairs: list[tuple[int, int, in
             f"if {large} are tokens of a text, they are more than the {small} positions of the model: truncation=True, "
             f"max_length={small} in the tokenizer, or smaller chunks, or a model with more positions"
         )
+    if 1 < actual < asked and message.dim in (0, None) and len(message.input or ()) in (0, len(message.target or ())):
+        is_first = message.dim == 0 or (message.input or (0,))[0] == actual
+        if is_first and message.framework == "torch":
+            yield (
+                f"{print_step(message, 'x.shape')}: if dim 0 counts samples, {actual} may be a last batch, smaller "
+                f"than the {asked} that the code writes: take x.size(0) in place of {asked}, or drop_last=True in the "
+                "loader"
+            )
+            return
     yield (
         f"{print_step(message, 'x.shape')}: it has {actual} there, and the place or the target {asked}; only a dim "
         f"of 1 grows, so find the line that makes the wrong one of the two"

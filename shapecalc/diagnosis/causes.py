@@ -34,7 +34,8 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "indivisible": Cause(
         "the known dims of the target do not divide the element count, so the unknown dim has no whole size",
-        first_step="pad or cut that axis to a multiple, or choose a divisor of its size",
+        first_step="print that size where it is made, and compare it with the divisor: if it is right, choose a "
+        "divisor of it, or pad it to a multiple",
     ),
     "hard-coded-batch": Cause(
         "apart from the first dim both shapes hold as many elements: most likely the batch size of the example is "
@@ -54,7 +55,8 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "empty-input": Cause(
         "the input holds no elements, and the target asks for some",
-        "skip the step while the tensor is empty, or find what removed every element before it",
+        "print what the input is selected or cut from: find what removed every element; skip the step only if none is "
+        "a valid case",
     ),
     "two-infer": Cause(
         "more than one dim of the target is to be inferred, which has no single answer",
@@ -105,19 +107,23 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "ranks-differ": Cause(
         "the operands have no ranks that go together",
-        first_step="print both shapes, (0,) is an empty list; insert a missing dim, x[None], or drop one, x.squeeze(0)",
+        first_step="print both shapes, (0,) is an empty list: if one lacks a batch or a channel, insert it, x[None]; "
+        "if it has one too many, find the line that adds it",
     ),
     "channels-differ": Cause(
         "the input has other channels or features than the weights take",
-        first_step="print the input's shape: build the layer for its channels, or move them to the axis that it reads",
+        first_step="print the input's shape: if its channels are on another axis, move them; if they are on the right "
+        "one, compare their number with the layer's, and find which of the two is wrong",
     ),
     "window-too-large": Cause(
         "the window does not fit into the padded input",
-        "give the network a larger picture: it has shrunk below the window here; or pool less, or pad",
+        "print(x.shape) before that layer: if the input has shrunk below the window, give the network a larger one, or "
+        "pool less; if a side is far smaller than the other, its axes may be swapped",
     ),
     "rank-mismatch": Cause(
         "the number of dims is not the expected one",
-        first_step="print the shape: insert the missing dim, x[None], or drop one, x[0]",
+        first_step="print the shape: if a batch or a channel is missing, insert it, x[None]; if a dim is too many, "
+        "find the line that adds it, or select one of it if it is one sample of a batch, x[0]",
     ),
     "bad-pattern": Cause(
         "the pattern does not fit the tensor, or cannot be read",
@@ -151,8 +157,8 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "table-rank": Cause(
         "the data has another number of dims than a table",
-        "keep the samples: x.reshape(len(x), -1), or x.reshape(-1, x.shape[-1]) and back; for one feature, "
-        "x.reshape(-1, 1)",
+        "print(x.shape): rows are samples; x.reshape(len(x), -1) makes one of each sample, x.reshape(-1, x.shape[-1]) "
+        "one of each step; for one feature, x.reshape(-1, 1)",
     ),
     "empty-table": Cause(
         "the table holds no samples", "find the filter or the split that leaves no rows, and print it"
@@ -171,7 +177,8 @@ CAUSES: Mapping[str, Cause] = {
         "compute them before that line: x = x.compute_chunk_sizes()",
     ),
     "too-many-indices": Cause(
-        "the index names more axes than the tensor has", "drop an index, or find which dim is missing: print its shape"
+        "the index names more axes than the tensor has",
+        "print its shape before that line, and find which dim is missing; drop an index only if the shape is right",
     ),
     "rank-limit": Cause(
         "the array would have more dims than NumPy allows", "look for a loop that adds a dim each time, and merge dims"
@@ -181,11 +188,13 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "not-square": Cause(
         "the last two dims are not equal, and a square matrix is expected",
-        "take lstsq or pinv for a matrix that is not square, or find which of the two dims is wrong",
+        "print the shape, and find which of the two dims is wrong; for a matrix that is not square on purpose, lstsq "
+        "or pinv",
     ),
     "pad-too-large": Cause(
         "a reflected pad is not shorter than the dim that it reflects",
-        "pad less, or mode='replicate', or enlarge the input",
+        "print the shape before that line: an axis may be the wrong one, or the input too short; if it is right, pad "
+        "less, or mode='replicate'",
     ),
     "batch-limit": Cause(
         "the batch is larger than the server allows, or the shape lacks its batch dim",

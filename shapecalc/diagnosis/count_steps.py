@@ -66,6 +66,7 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
         _frozen_step(message, count, target)
         or _box_step(message, target)
         or _detector_step(count, target)
+        or _box_fields_step(count, target)
         or _offset_step(count, target)
         or _mask_step(message, count, target)
         or _factor_step(message, count, target)
@@ -170,8 +171,9 @@ def _flatten_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -
         return ""
     tensor = (message.line.tensor if message.line else None) or "x"
     return (
-        f"keep the batch, {tensor}.flatten(1), print its shape, and build the next layer, as nn.Linear({target[1]}, "
-        f"...), for the features that it has; or give the network the picture size that makes {target[1]}"
+        f"print({tensor}.shape) before that line: {count} is no multiple of {target[1]}, written for another "
+        "picture size, or for other layers: give pretrained layers the size of their training; in training, write "
+        f"{tensor}.flatten(1), and build the next layer for its features"
         f"{_map_sides_text(message, count, target[1])}"
     )
 
@@ -213,8 +215,8 @@ def _vector_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
     if len(target) != 2 or target[0] != 1 or texts[-1:] != (str(target[1]),) or is_multiple:
         return ""
     return (
-        f"{count} elements come, and this line asks for {target[1]}: set their number in the settings or the "
-        f"model to {target[1]}, or write -1 in place of {target[1]}"
+        f"{count} elements come, and this line asks for {target[1]}: compare the settings that make the two, as of "
+        f"data and model, and find the wrong one; write -1 in place of {target[1]} if any number is valid"
     )
 
 
@@ -273,6 +275,19 @@ def _detector_step(count: int, target: tuple[int, ...]) -> str:
         f"if this is a detector, {outputs} = {target[1]}*{target[2]} outputs are meant, {target[2]} for "
         f"{CLASSES[target[2]]}, and {channels} channels come: for another number of classes, set it; otherwise its "
         "last convolution was not applied, so take code and weights of one version, the newest"
+    )
+
+
+def _box_fields_step(count: int, target: tuple[int, ...]) -> str:
+    """Return the step for rows of a detector's boxes that are written for a known data set, or an empty string."""
+    fields = target[-1]
+    if -1 not in target[:-1] or fields not in CLASSES or "a box" not in CLASSES[fields] or count % fields == 0:
+        return ""
+    text = f"{fields} is {CLASSES[fields]}, and {count} is no multiple of it"
+    return (
+        f"{text}: print the shape of the model's output, and compare its last dim with the number of classes of your "
+        f"own model, nc: if that is another, write nc + 5 for {fields}; if the model is the original, an output is "
+        "missing"
     )
 
 

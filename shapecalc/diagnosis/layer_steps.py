@@ -32,7 +32,10 @@ from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
 
-EMPTY_ROWS_REMEDY = "find what left 0 rows above: a selection, a mask or a filter; skip the layer where it is empty"
+EMPTY_ROWS_REMEDY = (
+    "print what the input is selected or cut from: find what left 0 rows, as a selection, a mask, a filter or a limit; "
+    "skip the layer only if none is a valid case"
+)
 PICTURE_SHAPE = re.compile(r"shape=\((?:None|\d+), (\d+), (\d+), ([134])\)")
 """The shape of a batch of images, as printed by Keras."""
 COLOURS = {1: "grey", 3: "RGB", 4: "RGBA"}

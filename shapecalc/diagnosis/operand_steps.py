@@ -48,9 +48,11 @@ MEMBERSHIP = re.compile(r"(?:where|nonzero)\(\s*([\w.\[\]]{1,40}) == ([\w.\[\]]{
 """A call of `where` or `nonzero` with an equality test."""
 AXIS_ARGUMENT = re.compile(r"(?:axis|dim) ?= ?(-?\d)\b")
 """The axis of a concatenation in a line of code."""
+MASK_NAME = re.compile(r"(?i)mask|label|\bgt\b|_gt|seg|matte|trimap|alpha")
+"""A name for a picture that marks the pixels of another."""
 SHORTCUT = re.compile(r"(?i)\b(?:identity|\w*shortcut|residual|downsample)\b")
 """A name for the shortcut of a residual block."""
-LISTED = re.compile(r"tensor number (\d+)|array at index (\d+) has size \d+$|input\[(\d+)\]'s shape")
+LISTED = re.compile(r"tensor number (\d+)|input\[(\d+)\]'s shape")
 """The index of the mismatching operand in a message about a concatenation."""
 EQUATION = re.compile(r"einsum\(\s*['\"]([\w, ]+)->([\w ]*)['\"]")
 """The equation of an einsum in a line of code, without an ellipsis."""
@@ -482,6 +484,38 @@ def _are_pictures(mismatch: OperandMismatch) -> bool:
     return is_large and channels in ({()}, {(1,)}, {(3,)}, {(4,)}) and mismatch.message.framework == "numpy"
 
 
+def _is_colour_mask(mismatch: OperandMismatch) -> bool:
+    """Return whether a mask or a label picture may have the channels of a picture in colour."""
+    small, large = sorted(mismatch.sizes or (0, 0))
+    is_channel = mismatch.axis in (None, 1, len(mismatch.shape) - 1)
+    return small in (3, 4) and large >= MIN_BORDERED and is_channel and MASK_NAME.search(mismatch.line) is not None
+
+
+def _colour_mask_text(mismatch: OperandMismatch) -> str:
+    size = min(mismatch.sizes or (0,))
+    return (
+        f"{print_step(mismatch.message, 'x.shape, mask.shape')}: one has {size} channels; if it is a mask or a label "
+        "that was read as a picture in colour, read it in grey, image.convert('L'), or take one channel, mask[:, :1]"
+    )
+
+
+def _is_constant_per_channel(mismatch: OperandMismatch) -> bool:
+    """Return whether the second operand has one value per channel, and the first a multiple of its channels."""
+    large = [size for size in numeric_sizes(mismatch.other) if size > 1]
+    if len(large) != 1 or mismatch.sizes is None or mismatch.sizes[1] != large[0] or len(mismatch.shape) < 3:
+        return False
+    return 1 in mismatch.other and mismatch.sizes[0] > large[0] and mismatch.sizes[0] % large[0] == 0
+
+
+def _channel_multiple_text(mismatch: OperandMismatch) -> str:
+    one, two = mismatch.sizes or (0, 1)
+    return (
+        f"the second holds a value for each of {two} fields or channels, and the first has {one // two} times as many: "
+        f"print how many were loaded or requested, and why each comes {one // two} times, as members of an ensemble, "
+        "times, levels or frames; request one of each, or give these an axis of their own"
+    )
+
+
 BROADCAST_STEPS = (
     OperandStep(
         lambda mismatch: "inverse_transform(" in mismatch.line and mismatch.shape[-1:] != mismatch.other[-1:],
@@ -500,7 +534,7 @@ BROADCAST_STEPS = (
         lambda mismatch: 0 in (*mismatch.shape, *mismatch.other),
         lambda mismatch: (
             f"one operand is empty, {format_sizes(mismatch.shape if 0 in mismatch.shape else mismatch.other)}: find "
-            "the selection, mask or data that holds nothing here, and skip this step where it is empty"
+            "the selection, mask, limit or data that leaves nothing here; skip this step only if none is a valid case"
         ),
         is_final=True,
     ),
@@ -601,6 +635,7 @@ BROADCAST_STEPS = (
         ),
     ),
     OperandStep(_is_channel_constant, _channel_text),
+    OperandStep(_is_constant_per_channel, _channel_multiple_text),
     OperandStep(_is_row_vector, _row_text, is_final=True),
     OperandStep(_is_last_axis_missing, _last_axis_text, is_final=True),
     OperandStep(_are_last_axes_missing, _last_axes_text),
@@ -649,13 +684,15 @@ BROADCAST_STEPS = (
         ),
         is_supported=False,
     ),
+    OperandStep(_is_colour_mask, _colour_mask_text, is_final=True),
     OperandStep(
         lambda mismatch: (
             TOKEN_WORDS.search(mismatch.words) is not None and (mismatch.axis is None or mismatch.axis > 0)
         ),
-        (
-            "if one of them is a mask, build it for the length of the keys, past and new tokens together: print both "
-            "shapes where they are made"
+        lambda mismatch: (
+            f"{print_step(mismatch.message, 'a.shape, mask.shape')}: if one is a mask of an attention, it must be for "
+            "the length of the keys, past and new tokens together; if it is a mask of pictures, it needs their sides, "
+            "and 1 channel"
         ),
         is_supported=False,
     ),
@@ -723,6 +760,16 @@ def _concat_print_text(mismatch: OperandMismatch) -> str:
     axis = _concat_axis(mismatch)
     only = "only the axis that is joined may differ" if axis is None else f"only dim {axis} may differ"
     kept = [difference for difference in mismatch.differences if difference[0] != axis]
+    if len(mismatch.differences) == 1 and len(mismatch.shape) > 1 and axis in (None, -1):
+        other, one, two = mismatch.differences[0]
+        return (
+            f"{text}: only dim {other} differs, {one} and {two}, so another axis is joined: if {other} is meant, as "
+            f"the channels, write axis={other}, or -1 if it is the last; if not, find the line that makes the wrong "
+            "size"
+            if mismatch.message.framework in ("keras", "tensorflow", "numpy")
+            else f"{text}: only dim {other} differs, {one} and {two}, so another axis is joined: if {other} is meant, "
+            f"write dim={other}; if not, find the line that makes the wrong size"
+        )
     if len(kept) == 1 and len(mismatch.differences) > 1:
         return f"{text}: {only}, and dim {kept[0][0]} is {kept[0][1]} and {kept[0][2]}"
     if mismatch.sizes is None:
@@ -804,6 +851,12 @@ def _skip_text(_mismatch: OperandMismatch) -> str:
     )
 
 
+def _may_be_side(mismatch: OperandMismatch) -> bool:
+    """Return whether the mismatching axis may be a side of a map, and not its channels."""
+    axis = mismatch.axis
+    return axis is None or (0 < axis < len(mismatch.shape) - 1 if _is_tensorflow(mismatch) else axis != 1)
+
+
 def _collate_text(mismatch: OperandMismatch) -> str:
     return (
         f"if these are pictures of a batch, dim {mismatch.axis} is a side: resize, crop or pad all to one size in the "
@@ -824,7 +877,7 @@ CONCAT_STEPS = (
         lambda mismatch: 0 in (*mismatch.shape, *mismatch.other),
         lambda mismatch: (
             f"one operand is empty, {format_sizes(mismatch.shape if 0 in mismatch.shape else mismatch.other)}: find "
-            "the selection or the data that holds nothing, and leave it out of the list where it is empty"
+            "the selection, limit or data that leaves nothing; leave it out of the list only if none is a valid case"
         ),
         is_final=True,
     ),
@@ -884,7 +937,8 @@ CONCAT_STEPS = (
     ),
     OperandStep(
         lambda mismatch: mismatch.message.axes == (0,) and not mismatch.shape,
-        "cut or pad them to one length, or keep them in a list: only dim 0 may differ",
+        "print their shapes before that line: only dim 0 may differ; if they are samples of different lengths, pad "
+        "them, or keep them in a list; if not, find the one that is wrong",
         is_supported=False,
     ),
     OperandStep(_has_mixed_layout, _layout_text, is_final=True),
@@ -915,15 +969,15 @@ CONCAT_STEPS = (
         is_supported=False,
     ),
     OperandStep(
-        lambda mismatch: LEVEL_WORDS.search(mismatch.line) is not None,
+        lambda mismatch: LEVEL_WORDS.search(mismatch.line) is not None and _may_be_side(mismatch),
         "join maps of one level of the network: check the picture size, the patch size and the strides",
         is_supported=False,
     ),
     OperandStep(
         _always,
         (
-            "make that dim equal where it is made: the lines, settings or files of the operands differ; then cut, "
-            "pad or resize"
+            "compare the lines, settings or files that make that dim; if these are pictures, dim 0 is the height and "
+            "dim 1 the width: resize one; if the axis that is joined is the wrong one, change that"
         ),
         is_supported=False,
     ),

@@ -74,7 +74,9 @@ PHRASES = (
     Phrase("selected index k out of range", "take at most the size of that dim: k=min(k, x.size(-1))"),
     Phrase(
         "exceeds dimension size",
-        "{1} are taken from {0} on, and the dim has {2}: cut the sequence to {2}, or build the buffer for its length",
+        "print the shape of what is sliced, and what makes {0} and {1}: they end behind the dim of {2}; if it is a "
+        "weight that is loaded or split over GPUs, compare config.json, as its numbers of heads, with the shape in the "
+        "file, which may be of another revision; if it is a sequence, a table or a cache, compare its length with {2}",
         r"start \((\d+)\) \+ length \((\d+)\) exceeds dimension size \((\d+)\)",
     ),
     Phrase(
@@ -99,18 +101,22 @@ PHRASES = (
         "give the sides in Input(shape=...) so that Flatten has a size, or take GlobalAveragePooling2D before Dense",
     ),
     Phrase(
-        "bad input shape (", "give class numbers of shape (n,): y.argmax(1) for one-hot labels, y.ravel() for a column"
+        "bad input shape (",
+        "print(y.shape): the labels must be (n,): y.argmax(1) for one-hot labels, y.ravel() for a column; if it is the "
+        "data, the two arguments are swapped",
     ),
     Phrase("per-column arrays must each be", "give each column one dim: x.ravel(), or list(x) for rows of arrays"),
     Phrase("if using all scalar values", "give lists, or one row: pd.DataFrame([d]), or pd.DataFrame(d, index=[0])"),
     Phrase(
         "buffer has wrong number of dimensions",
-        "give it {0} dim where {1} are: x.ravel(), x.squeeze() or x[:, 0]",
+        "print(x.shape) before that line: it takes {0} dim, and {1} come: if one of them is 1, x.ravel(); if you want "
+        "one column, x[:, 0]",
         r"expected (\d), got (\d)",
     ),
     Phrase(
         "cannot copy sequence with size",
-        "give all rows {1} items: one has {0}; print([len(row) for row in rows])",
+        "print([len(row) for row in rows]): all need one length, and one has {0} where {1} are expected; find why it "
+        "differs before you cut or pad",
         r"size (\d+) to array axis with dimension (\d+)",
     ),
     Phrase(
@@ -136,13 +142,14 @@ PHRASES = (
     ),
     Phrase(
         "does not matches the length of classes",
-        "set num_classes of the head to the number of classes of the data: {0} is configured",
+        "compare num_classes of the head, {0}, with the CLASSES of the data set, as a tuple with its comma: give both "
+        "one number",
         r"num_classes`? \((\d+)\)",
     ),
     Phrase(
         "exceeds nc=",
-        "number the classes in the label files from 0 to nc - 1, or raise nc in the data file: class {0} is in the "
-        "labels",
+        "compare nc and names in the data file with the label files: class {0} is in the labels, and classes are "
+        "numbered from 0 to nc - 1; find which of the two is of another data set",
         r"class (\d+) exceeds",
     ),
     Phrase(
@@ -167,8 +174,8 @@ PHRASES = (
     ),
     Phrase(
         "same number of batches",
-        "print(a.shape, b.shape) before that line: their first dims are {0} and {1}; repeat the one that is shared, "
-        "b.expand({0}, -1, -1), or make both from one batch",
+        "print(a.shape, b.shape) before that line: their first dims are {0} and {1}; make both from one batch, or if "
+        "one is shared by all, repeat it, b.expand({0}, -1, -1)",
         r"got: (\d+) and (\d+)",
     ),
     Phrase("batch2 must be a 3d", "give bmm two tensors of 3 dims, (batch, n, k) and (batch, k, m), or write a @ b"),
@@ -184,7 +191,10 @@ PHRASES = (
         "first layer for {1}",
         r"expects (\d+) channels but got (\d+)",
     ),
-    Phrase("images do not match", "give both pictures one size and mode: b.resize(a.size).convert(a.mode)"),
+    Phrase(
+        "images do not match",
+        "print(a.size, a.mode, b.size, b.mode): give both one size and mode, as b.convert(a.mode)",
+    ),
     Phrase(
         "channel dimension of the inputs should be defined",
         "give Input its number of channels, as Input(shape=(None, None, 3)): a convolution needs it to build its "
@@ -215,7 +225,8 @@ PHRASES = (
     ),
     Phrase(
         "arrays must be of the same length",
-        "bring the lists to one length, or pd.DataFrame.from_dict(d, orient='index').T",
+        "print({{name: len(value) for name, value in d.items()}}): find the list that is too long or short; if they "
+        "differ on purpose, pd.DataFrame.from_dict(d, orient='index').T",
     ),
     Phrase("invalid shape (1, ", "drop the channel for a grey picture: imshow(x[0], cmap='gray')"),
     Phrase(
@@ -230,7 +241,8 @@ PHRASES = (
     Phrase("'c' argument has", "give c as many values as there are points: {0}", r"with size (\d+)"),
     Phrase(
         "sizes of input arguments do not match",
-        "give both one size, number of channels and element type: cv2.resize, cv2.cvtColor, x.astype('uint8')",
+        "print(a.shape, a.dtype, b.shape, b.dtype): give both one size, number of channels and element type, by "
+        "cv2.resize, cv2.cvtColor or astype",
     ),
     Phrase(
         "number of channels in input image",
@@ -245,7 +257,8 @@ PHRASES = (
     Phrase("number of channels in input image", "print the picture's shape: 1 channel is grey, 3 are BGR, 4 are BGRA"),
     Phrase(
         "only batches of spatial targets",
-        "the targets are masks in colour: map each colour to its class number, so that they are (N, H, W)",
+        "the targets have the channels of a picture: if their colours are classes, map each to its number; if they are "
+        "grey, read as RGB, take one channel, so that they are (N, H, W)",
         r"\[\d+, (?:[34], \d+, \d+|\d+, \d+, [34])\]",
     ),
     Phrase("only batches of spatial targets", "drop the channel of the targets: target.squeeze(1)", r"\[\d+, 1, "),
@@ -255,7 +268,7 @@ PHRASES = (
     ),
     Phrase(
         "pixel_shuffle expects",
-        "let the layer before it give C*{1} channels, a multiple of {1}: it gives {0}",
+        "compare the upscale factor with the layer before it, which gives {0} channels: they must be a multiple of {1}",
         r"size\(-3\)=(\d+) is not divisible by (\d+)",
     ),
     Phrase(
@@ -300,7 +313,11 @@ PHRASES = (
     Phrase(
         "hx and cx should also be", "give h0 and c0 of (layers, batch, hidden): insert their batch, h0.unsqueeze(1)"
     ),
-    Phrase("hx should also be", "give h0 of (layers, batch, hidden): insert its batch, h0.unsqueeze(1)"),
+    Phrase(
+        "hx should also be",
+        "give h0 of (layers, batch, hidden): insert its batch, h0.unsqueeze(1), or if x is one sequence, drop its "
+        "batch",
+    ),
     Phrase(
         "expected hidden[",
         "insert the first dim of the state, its layers times directions: h.unsqueeze(0), for an LSTM h0 and c0 alike; "
@@ -309,7 +326,16 @@ PHRASES = (
     ),
     Phrase(
         "expected hidden[",
-        "make the state for the batch at hand: torch.zeros(layers, x.size(0), hidden); x.size(1) if not batch_first",
+        "print(x.shape, h.shape) before that line: a batch of {0} is read from x, and h has {1}; the batch of x is at "
+        "dim 1, with batch_first at dim 0: if x has {1} on its other axis, x.transpose(0, 1), or if it is one step, "
+        "x[None], gives it the batch of h; if h was made for another batch, torch.zeros(layers, {0}, hidden)",
+        r"size \(\d+, (\d+), \d+\), got [\[(]+\d+, (\d+), \d+[\])]",
+        lambda wanted, given: wanted != given,
+    ),
+    Phrase(
+        "expected hidden[",
+        "print(x.shape, h.shape) before that line: the state is (layers*directions, batch, hidden), and the batch of x "
+        "is at dim 1, with batch_first at dim 0; compare each with the message: either may be the wrong one",
     ),
     Phrase(
         "attn_mask is torch.size",
@@ -327,8 +353,9 @@ PHRASES = (
     ),
     Phrase(
         "target",
-        "number the labels from 0 to classes - 1: subtract 1 if they begin with 1, or build the model for more than "
-        "{1} classes",
+        "print(target.min(), target.max()) and the number of outputs: {1} must be below it; if the labels begin with "
+        "1, subtract 1; if they hold a value to ignore, as 255, ignore_index=255; if classes are missing, build the "
+        "model for more than {1}",
         r"^(.*)target (\d+) is out of bounds",
     ),
     Phrase("feature_names mismatch", "give the columns of the training data in their order: data[model.feature_names]"),
@@ -374,7 +401,7 @@ PHRASES = (
     ),
     Phrase(
         "y should be a 1d array",
-        "give class numbers or one column: y.argmax(1) for one-hot labels, y.ravel() for a column",
+        "print(y.shape): give class numbers or one column, y.argmax(1) for one-hot labels, y.ravel() for a column",
     ),
     Phrase("n_components=", "take at most {0} components: the smaller of samples and features", r"\)=(\d+)"),
     Phrase("can't handle a mix of", "give both as class numbers: y.argmax(1) for one-hot or scores"),
@@ -387,7 +414,8 @@ PHRASES = (
     ),
     Phrase(
         "multi-target not supported",
-        "give class numbers of shape (N,): target.argmax(1) for one-hot labels, target.squeeze(1)",
+        "print(target.shape): class numbers are (N,); target.argmax(1) for one-hot labels, target.squeeze(1) for a "
+        "last dim of 1",
     ),
     Phrase("to sum exactly to", "let the sizes sum to {0}, or give one size for all parts", r"sum exactly to (\d+)"),
     Phrase(
@@ -397,16 +425,26 @@ PHRASES = (
         "array with more than one element",
         "say which truth is meant: (a == b).all(), or .any(); combine masks with & and |",
     ),
-    Phrase("converted to scalar", "reduce it or select one: x.mean(), x[0]; for a list x.tolist()"),
-    Phrase("arrays can be converted", "reduce it or select one: x.mean(), x[0]; for all elements x.astype(float)"),
+    Phrase(
+        "converted to scalar",
+        "print(x.shape) before that line: a single value is expected; if more are right, x.tolist() or a loop; if one "
+        "is meant, find why more come, or reduce it, x.mean()",
+    ),
+    Phrase(
+        "arrays can be converted",
+        "print(x.shape) before that line: a single value is expected; for all elements, x.astype(float); if one is "
+        "meant, find why more come, or select it, x[0]",
+    ),
     Phrase(
         "not enough values to unpack",
-        "if it is a shape: {1} dims where {0} are named: insert the batch, x[None], or drop a name",
+        "print the value before that line; if it is a shape, {1} dims are there where {0} are named: find the line "
+        "that dropped a dim, or insert a missing batch, x[None]",
         r"expected (\d+), got (\d+)",
     ),
     Phrase(
         "too many values to unpack",
-        "if it is a shape: it has more dims than the {0} names: select x[0], or name them all",
+        "print the value before that line; if it is a shape, it has more dims than the {0} names: find the line that "
+        "added one; if it is a batch of one sample, x[0]",
         r"expected (\d+)",
     ),
     Phrase(
@@ -428,7 +466,9 @@ PHRASES = (
         r"match model \(([\d*x, ]+)\)",
     ),
     Phrase(
-        "channel dimension of the pixel values", "convert the picture to RGB, or set num_channels in the configuration"
+        "channel dimension of the pixel values",
+        "print(pixel_values.shape): the channels are read at dim 1; if they are last, move them; if the picture is "
+        "grey or has alpha, convert it to RGB",
     ),
     Phrase(
         "attention weights should be of size",
@@ -441,7 +481,11 @@ PHRASES = (
         "(N, L, C), as for sequences, loss(logits.transpose(1, 2), target)",
         r"size \(?\[?(\d+), \d+\]?\)?, got \D*\1, ",
     ),
-    Phrase("update shape must be smaller", "make the update no longer than the operand: slice it, update[:n]"),
+    Phrase(
+        "update shape must be smaller",
+        "print both shapes before that line: the update is longer than the operand; find which of the two is too long "
+        "or short",
+    ),
     Phrase(
         "element out of data bounds",
         "cut the tokens to the positions of the model, truncation=True; for words, use its tokenizer",
@@ -478,18 +522,32 @@ PHRASES = (
         r"c \(([\d, ]+)\).{0,40}x \((\d+)\).{0,20}y \((\d+)\)",
     ),
     Phrase("roi.x + roi.width", "keep the rectangle inside the picture: x + width <= cols and y + height <= rows"),
-    Phrase("4-d or 5-d tensor. but received", "insert the batch dim, x[None]", r"dimension is 3"),
+    Phrase(
+        "4-d or 5-d tensor. but received",
+        "print(x.shape) before that layer: it takes a batch; if x is one picture, insert it, x[None]; if it is a batch "
+        "of grey ones, x[:, None]",
+        r"dimension is 3",
+    ),
     Phrase(
         "storage that is not resizable", "give all samples of a batch one size, or write a collate_fn that pads them"
     ),
     Phrase("implicitly created only for scalar", "reduce the loss to one number: loss.mean().backward()"),
-    Phrase("only support head dimension", "use more heads: features // heads must be at most {0}", r"at most (\d+)"),
+    Phrase(
+        "only support head dimension",
+        "features // heads must be at most {0}: if you train it, use more heads; if it is pretrained, take another "
+        "attention",
+        r"at most (\d+)",
+    ),
     Phrase(
         "specified maximum sequence length",
         "cut the text: truncation=True, max_length={0}, or split it into windows",
         r"\(\d+ > (\d+)\)",
     ),
-    Phrase("must be divisible by num_groups", "choose num_groups from the divisors of num_channels"),
+    Phrase(
+        "must be divisible by num_groups",
+        "print num_channels and num_groups where they are set: if the channels are right, choose num_groups from their "
+        "divisors",
+    ),
     Phrase("chunks do not add up to shape", "give chunks whose sum along each axis is its size, or chunks='auto'"),
     Phrase(
         "does not satisfy any optimization profiles",
@@ -497,8 +555,8 @@ PHRASES = (
     ),
     Phrase(
         "running_mean should contain",
-        "the layer is built for {1} channels and its input has {0}: build BatchNorm({0}), or let the layer before it "
-        "give {1}",
+        "print(x.shape) before that layer: it is built for {1} channels and its input has {0}: if {0} is right, build "
+        "BatchNorm({0}); if the weights are loaded, find the layer before it that makes {0}",
         r"contain (\d+) elements not (\d+)",
     ),
     Phrase(
@@ -601,8 +659,8 @@ PHRASES = (
     ),
     Phrase(
         "batch or spatial sizes",
-        "bring the predictions to the size of the target: F.interpolate(logits, size=target.shape[-2:], "
-        "mode='bilinear'); if the batches differ, print both shapes",
+        "print(logits.shape, target.shape) before that line: if the sides differ, F.interpolate(logits, "
+        "size=target.shape[-2:], mode='bilinear'); if the batches differ, find the line that changes one",
     ),
     Phrase(
         "size mismatch (got input",
@@ -634,8 +692,8 @@ PHRASES = (
     ),
     Phrase(
         "weight should contain",
-        "the input has {0} channels, and the normalization was built for {1}: build it for {0}, or let the "
-        "layer before it give {1}",
+        "print(x.shape) before that layer: the input has {0} channels, and the normalization was built for {1}: if {0} "
+        "is right, build it for {0}; if not, find the layer before it that makes {0}",
         r"contain (\d+) elements not (\d+)",
     ),
     Phrase(
@@ -667,8 +725,8 @@ PHRASES = (
     Phrase(
         "expected hidden size",
         "print(x.shape, h.shape) before that line: the state is (layers*directions, batch, hidden), ({0}) "
-        "here, and [{1}] is given; make it for the batch at hand, torch.zeros(layers, x.size(0), hidden) with"
-        " batch_first, x.size(1) without",
+        "here, and [{1}] is given; the batch of x is at dim 1, with batch_first at dim 0: if x has it on the other "
+        "axis, x.transpose(0, 1); if h was made for another batch, make it for this one",
         r"hidden size \(([\d, ]+)\), got \[([\d, ]+)\]",
     ),
     Phrase(
@@ -678,8 +736,8 @@ PHRASES = (
     ),
     Phrase(
         "doesn't match hidden",
-        "make the state for the batch at hand: the input has {0} samples, the state {1}; "
-        "torch.zeros(x.size(0), hidden)",
+        "print(x.shape, h.shape) before that line: the input has {0} samples, the state {1}; if {0} is the batch, make "
+        "the state for it, torch.zeros(x.size(0), hidden); if not, the axes of x are swapped",
         r"batch size (\d+) doesn't match hidden\d? batch size (\d+)",
     ),
     Phrase(
@@ -690,7 +748,8 @@ PHRASES = (
     ),
     Phrase(
         "maximum size for tensor at dim",
-        "unfold takes windows of {1} where {0} are: pad the tensor to {1} or more, or take a smaller window",
+        "print(x.shape) before that line: unfold takes windows of {1} where {0} are: it may be the wrong axis, or a "
+        "short sample; if it is right, pad to {1}",
         r"is (\d+) but size is (\d+)",
     ),
     Phrase(
@@ -727,8 +786,8 @@ PHRASES = (
     ),
     Phrase(
         "predictions and targets are expected to have",
-        "give the metric two tensors of one shape: preds.squeeze(-1) for a last dim of 1, preds.argmax(1) for"
-        " scores of classes; print both shapes",
+        "print(preds.shape, target.shape) before that line: the metric takes one shape: preds.squeeze(-1) for a last "
+        "dim of 1, preds.argmax(1) for scores of classes",
     ),
     Phrase(
         "to have the same first dim",
@@ -970,7 +1029,8 @@ PHRASES = (
     ),
     Phrase(
         "arrays must all be",
-        "bring the lists to one length, or pd.DataFrame.from_dict(d, orient='index').T",
+        "print({{name: len(value) for name, value in d.items()}}): find the list that is too long or short; if they "
+        "differ on purpose, pd.DataFrame.from_dict(d, orient='index').T",
     ),
     Phrase(
         "length of passed values",

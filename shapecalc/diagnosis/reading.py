@@ -63,7 +63,7 @@ BATCHED_PRODUCT = re.compile(r"of batch2 tensor to be: \[(\d+), \d+\] but got: \
 """The batch of both operands in a message of `torch.bmm`."""
 PROFILE = re.compile(r"k(?:MIN|OPT|MAX) values")
 """The words of TensorRT about sizes that an optimization profile proposes."""
-SOURCE_LINE = re.compile(r"\.format\(|^(?:raise|assert) |['\"] ?% ?[\w(]|(?<!['\"])\bf['\"]")
+SOURCE_LINE = re.compile(r"\.format\(|^(?:raise|assert) |['\"] ?% ?[\w(]|(?<!['\"])\bf['\"]|= ?['\"][^'\"]*\{\}")
 """A line of code that formats a message."""
 MAX_QUOTE_PREFIX = 160
 """The maximum number of characters that are quoted before the matched part of a message."""

@@ -35,16 +35,16 @@ from shapecalc.reasoning.operand_mismatch import (
 
 NumericSizes = tuple[int, ...]
 INSERT_DIM_REMEDY = (
-    "insert the dim that is missing: a batch in front, x[None], or the channels of grey images, x[..., None]"
+    "print the shape: for one sample, insert the batch in front, x[None]; for grey images without channels, insert "
+    "these, x[..., None] or x[:, None]"
 )
-DROP_DIM_REMEDY = "drop a dim of 1 that is one too many, x.squeeze(0)"
-FOLD_FRAMES_REMEDY = (
-    "if dim 1 counts frames, fold them into the batch, x.flatten(0, 1), and take them apart after: unflatten(0, (B, T))"
-)
+CHANNEL_COUNTS = (1, 3, 4)
+"""The numbers of channels of an image."""
 MAX_BATCH = 256
 """The maximum leading size that is taken for a batch."""
 RESIZE_SAMPLES_REMEDY = (
-    "bring the samples to one size before they are stacked: resize, crop or pad them; or take batch_size=1"
+    "print the shape of each sample before they are stacked: if they differ on purpose, resize, crop or pad them, or "
+    "take batch_size=1; if not, find the one that is wrong"
 )
 COLOUR_CHANNELS = (3, 4)
 SHAPE_CHANGES = (move_channels, drop_unit_dim, insert_unit_dims, swap_last_axes)
@@ -310,7 +310,7 @@ def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> It
         yield "name the axis, x.squeeze(1): squeeze() without one also drops a batch of 1"
     elif floors and -1 not in target and prod(target) < count < prod(target) * _floor_limit(message, target):
         padded = " and ".join(dict.fromkeys(f"{size} to a multiple of {group}" for size, group in floors))
-        yield f"pad {padded}: here // rounds down"
+        yield f"print the sizes that are divided: here // rounds down; if they are right, pad {padded}"
     elif message.op == STACK.name:
         yield _sample_remedy(numeric_sizes(message.input), numeric_sizes((message.operands or ((),))[0]))
     elif message.op == TRANSPOSE.name:
@@ -345,12 +345,11 @@ def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes, quote: str) -> 
     rank = len(weight) or (int(match[1]) + 2 if match else 4)
     if len(shape) > rank and shape[-1] in (2, 3, 4) and shape[0] == 1:
         return (
-            f"the layer takes {rank} dims, and the input has {len(shape)}: its last dim of {shape[-1]} may be "
-            "channels, as of stereo audio, (samples, 2): x.mean(-1) makes it mono; otherwise drop a dim of 1, "
-            "x.squeeze(0)"
+            f"the layer takes {rank} dims, and the input has {len(shape)}: print its shape where it is read; its last "
+            f"dim of {shape[-1]} may be channels, as of stereo audio, (samples, 2): x.mean(-1) makes it mono"
         )
     if len(shape) > rank:
-        return DROP_DIM_REMEDY if shape[0] == 1 else FOLD_FRAMES_REMEDY
+        return _excess_rank_remedy(shape, weight, rank)
     side = isqrt(shape[1]) if rank == 4 and len(shape) == 2 and isinstance(shape[1], int) else 0
     if side >= MIN_FLAT_SIDE and side * side == shape[1]:
         return (
@@ -364,12 +363,42 @@ def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes, quote: str) -> 
     return INSERT_DIM_REMEDY
 
 
+def _excess_rank_remedy(shape: PrintedSizes, weight: PrintedSizes, rank: int) -> str:
+    """Return the remedy for a convolution with an input of more dims than its weight.
+
+    A dim is dropped only if it is 1 and the remaining dims fit the layer.
+    """
+    known = f"print(x.shape) before that layer: it takes {rank} dims, as (N, {_name_axes(rank)}), and {len(shape)} come"
+    channels = weight[1] if len(weight) > 1 else None
+    if len(shape) != rank + 1:
+        return f"{known}; find the lines that add the others, as unsqueeze, a stack or a loop"
+    if shape[:2] == (1, 1) and shape[2] in (channels, *CHANNEL_COUNTS):
+        return f"{known}: two dims of 1 are in front of the channels; drop one, x.squeeze(0)"
+    if rank == 4 and shape[2] in (channels, *(CHANNEL_COUNTS if channels is None else ())):
+        return (
+            f"{known}: if dim 1 counts frames or pictures, fold them into the batch, x.flatten(0, 1), and take them "
+            "apart after, unflatten(0, (B, T))"
+        )
+    if rank != 4:
+        return f"{known}; find the axis that is not the batch, the channels or a side, and fold it into the batch"
+    dims = "x".join(map(str, shape[2:]))
+    return (
+        f"{known}: if {dims} is a volume, or frames of a video, a layer for pictures does not take it: give it one "
+        "slice or frame at a time, x[:, :, i], or take a model for volumes or videos (Conv3d, its own VAE); if dim 1 "
+        "counts frames, x.flatten(0, 1); drop a dim only if it is a 1 that was inserted twice"
+    )
+
+
+def _name_axes(rank: int) -> str:
+    return {3: "C, L", 4: "C, H, W", 5: "C, D, H, W"}.get(rank, "C, ...")
+
+
 def _sample_remedy(shape: NumericSizes, other: NumericSizes) -> str:
     """Return the remedy for a batch of samples with different shapes."""
     differing = [axis for axis, (one, two) in enumerate(zip(shape, other, strict=False)) if one != two]
     short, long = sorted((shape, other), key=len)
     if len(long) == len(short) + 1 == 3 and short in (long[1:], long[:-1]) and {*long} & {3, 4}:
-        return "some pictures or masks are in colour, others grey: convert all alike, image.convert('L') or 'RGB'"
+        return "if some pictures or masks are in colour and others grey, convert all alike, image.convert('L') or 'RGB'"
     if len(shape) != len(other):
         return (
             "one sample has a dim more, as stereo beside mono: convert all samples alike, or insert it, x.unsqueeze(-1)"
@@ -416,4 +445,7 @@ def _permutation_remedies(rank: int | None, perm: PrintedSizes, shape: PrintedSi
     if rank in (None, 2) and perm == (2, 0, 1):
         yield "if it is a picture, it is grey: read it in colour, or give it a dim for its channels, x[..., None]"
     elif rank == len(perm) - 1 and perm[:1] == (0,) and (shape is None or shape[0] != 1):
-        yield "insert a batch of 1 in front, x[None]: the permutation leaves the first axis where it is"
+        yield (
+            "print(x.shape) before that line: the permutation leaves the first axis, the batch, where it is; if x is "
+            "one sample, insert a batch of 1 in front, x[None]"
+        )

@@ -26,6 +26,8 @@ MIN_WORDS = 1000
 FIT_ARGUMENTS = re.compile(r"\.fit\(\s*(\w+)\s*,\s*(\w+)\s*[,)]")
 TEST_NAME = re.compile(r"(?i)^(?:[a-z]+_)?x?_?(?:test(?:ing)?|valid(?:ation)?|val)(?:_(?:data|set|x|df|features))?$")
 """The two arguments of a call of fit, and the name of a part that is not for training."""
+PASSED_COLUMNS = re.compile(r"\w\([^()]*\b(?:labels|y|target) ?= ?([\w.]+\.columns)(?![\w.\[])")
+"""A call with the column labels of a table as its labels."""
 CONCATENATED = re.compile(r"concat\(\[([\w., ]+)\][^)]*axis ?= ?1")
 """The tables that are joined side by side."""
 TEXT_WORDS = re.compile(r"(?i)vectori[sz]er|tf.?idf|text|tok|vocab|binari[sz]er|transform\(")
@@ -145,7 +147,10 @@ def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[
 def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[str]:
     """Yield advice for two arrays with different numbers of rows."""
     line = failing_code(message)
-    printed = print_step(message, "X.shape, y.shape")
+    names = message.failing_line.operands if message.failing_line else ()
+    printed = (
+        print_step(message, "X.shape, y.shape") if len(names) != 1 else "print the shapes of both before that line"
+    )
     small, large = sorted((actual, expected))
     times, remainder = divmod(large, small or large)
     fitted = FIT_ARGUMENTS.search(line)
@@ -174,10 +179,22 @@ def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[s
             f"{printed}: {large} = {times}*{small}, so a reshape made {times} rows of one; keep the rows, "
             "x.reshape(len(x), -1), and check the number of columns that it is given"
         )
+    elif small * small == large and small > 1:
+        yield (
+            f"{printed}: {large} = {small}*{small}, as a picture of {small}x{small} that one side holds as rows of "
+            f"pixels and the other as a picture: flatten both alike, y.reshape(-1)"
+        )
+    elif PASSED_COLUMNS.search(line) or PASSED_COLUMNS.search(message.nearby_text):
+        match = PASSED_COLUMNS.search(line) or PASSED_COLUMNS.search(message.nearby_text)
+        name = match[1] if match else "y"
+        yield (
+            f"print(len({name}), {name}[:3]) before that line: these are the names of columns, not a value for each "
+            f"row; pass the column itself, df['target'], and leave it out of the data"
+        )
     else:
         yield (
-            f"{printed}: one has {actual} rows, the other {expected}; take both from the same rows, by one filter or "
-            "slice"
+            f"{printed}: one has {actual} rows, the other {expected}; if {small} is the number of columns of the data, "
+            "its column names or a transposed table are passed; otherwise, take both from the same rows"
         )
 
 

@@ -187,8 +187,9 @@ STEPS = (
     ),
     WeightStep(
         lambda weights: weights.framework == "mxnet" and bool(weights.axes),
-        "the layer has {one} in its parameter, and {two} follow from its input: set its in_channels or units to {two}, "
-        "or leave them out so that they are inferred",
+        "print(x.shape): the parameter has {one}, and {two} follow from the input; if the parameters are pretrained or "
+        "loaded, the input is wrong: give it the size and the channels of their training; if you train the layer, "
+        "leave its in_channels or in_units out, so that they are inferred",
     ),
     WeightStep(
         _has_kernel_last,

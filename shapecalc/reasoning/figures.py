@@ -149,6 +149,8 @@ IMAGE_CHANNEL_ADVICE = {
 """Description and advice for each pair of an actual and an expected number of image channels."""
 MIN_DIGITS = 3
 """The minimum number of digits of a number that is regarded as a mistyped form of another one."""
+MIN_LATENT_SIDE, MIN_JOINED_WIDTH = 16, 64
+"""The minimum side of a latent, and the minimum width of a part that is joined to another."""
 MIN_FLAT_SIDE = 28
 """The minimum side of a flattened square image."""
 MIN_PICTURE_SIDE = 16
@@ -183,6 +185,9 @@ LOADER_WORDS = re.compile(r"(?i)epoch|loader|batch|\d+/\d+ \[|it/s|train|step")
 """Words in a log that suggest that the batch comes from a data loader."""
 LABEL_WORDS = re.compile(r"(?i)label|target|criterion|loss|one.?hot|class|cross_entropy|bce")
 FOURIER_WORDS = re.compile(r"(?i)i?r?fft|stft|spectr")
+COLOUR_WORDS = re.compile(r"(?i)mask|seg|region|pixel|x \*|\* ?x\b")
+"""Words in code that multiplies a picture or a map by a mask."""
+IMAGE_CHANNELS = (3, 4)
 MASK_WORDS = re.compile(r"(?i)mask|token|image_features|input_ids")
 PATCH_WORDS = re.compile(r"(?i)position|patch|voxel|volume|pos_emb|3d")
 TOKEN_WORDS = re.compile(r"(?i)\bmask\b|attention|\btokens?\b|cache")
@@ -196,6 +201,8 @@ LEVEL_WORDS = re.compile(r"(?i)upsampl|skip|fpn|unet|decod|feat_|_feat|lateral")
 """Words in code that combines feature maps from several levels of a network."""
 SLICE = re.compile(r"\[[^\[\]:]{0,40}\w:[^\[\]:]{0,40}\w\]")
 """A slice with both bounds, in a line of code."""
+PICTURE_SIZE = re.compile(r"\b(\d{2,5}) ?[x\u00d7] ?(\d{2,5})\b")
+"""The width and the height of a picture, as logs print them."""
 SETTING_VALUE = re.compile(r"\b([A-Za-z_]\w{2,40}) ?= ?(\d{1,5})\b")
 """A setting in a line of code, with its value."""
 LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
@@ -347,8 +354,9 @@ def _explain_empty(actual: int, expected: int, context: MismatchContext) -> Iter
         yield Candidate(
             0,
             f"{side} is 0",
-            "one side is empty: would be a selection, a mask or a filter above that matched nothing",
-            "print the size of what was selected, and skip this step where it is 0",
+            "one side is empty: would be a selection that matched nothing, or a slice or a limit that cut everything",
+            "print the empty one, and what it is selected or cut from: a mask or filter, a slice behind the end, or a "
+            "maximum length that other parts use up",
         )
 
 
@@ -578,7 +586,7 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     terms = [f"{count} = {channels}*{each}*{each}" for count, each in sides if each > 1]
     if min(side, other) == 1 and channels > MAX_CHANNELS:
         text = f"would be maps of {max(side, other)} times the height and the width: pictures of another size"
-        advice = f"give the network pictures of the size that makes {expected} features, or pool to it"
+        advice = f"compare the picture size with that for which the layer of {expected} was built, or pool to it"
     elif other == 1:
         text = f"would be {channels} channels of a {side}x{side} map that was flattened"
         advice = f"pool each map to 1x1 before it is flattened, or build the layer for {actual} features"
@@ -587,12 +595,26 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
         advice = "flatten before the linear layer, x.flatten(1)"
     else:
         text = f"would be {channels} channels of another picture size: {side}x{side} against {other}x{other} maps"
-        advice = f"give the network pictures of the size that makes {other}x{other} maps, or pool to it"
+        # of weights, the saved ones come first; of features, those of the layer come second
+        built, made = (side, other) if context.is_weight else (other, side)
+        advice = (
+            f"compare the picture size with that of the training: the layer is for {built}x{built} maps, and {made}x"
+            f"{made} come{_format_strides(built, made, context)}; resize the pictures for a pretrained layer, or build "
+            "the layer for these"
+        )
     are_squares = isqrt(actual) ** 2 == actual and isqrt(expected) ** 2 == expected
     are_powers = _is_power_of_two(actual) and _is_power_of_two(expected)
     is_specific = min(side, other) > 1 and not are_powers and not are_squares
     assumptions = 1 if is_specific else 2 if max(side, other) > MIN_MAP_SIDE else 3
     yield Candidate(assumptions, ", ".join(terms), text, advice)
+
+
+def _format_strides(built: int, made: int, context: MismatchContext) -> str:
+    """Return the picture sizes of two maps if the text contains one of them, or an empty string."""
+    for stride in (32, 16, 8, 4):
+        if made * stride in context.numbers or built * stride in context.numbers:
+            return f", which would be pictures of {built * stride} and {made * stride} with strides of {stride}"
+    return ""
 
 
 def _explain_flat_pictures(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -1016,7 +1038,7 @@ def _explain_adjacent_size(actual: int, _expected: int, context: MismatchContext
             2,
             f"{actual} = {'*'.join(factors)}",
             f"would be {near} where {size} is requested: one frame, token or step more or less",
-            f"find the line that computes {size}: the data has {near}",
+            f"compare the line that computes {size} with the data, which may have {near}, before you change either",
         )
 
 
@@ -1041,6 +1063,47 @@ def _explain_text_ratio(actual: int, expected: int, context: MismatchContext) ->
                 f"make the inputs {other} long, padded or cut, or build the model for {one}",
             )
             return
+
+
+def _explain_latent_sides(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain two sides of latents by two sides of pictures in the text."""
+    if context.target or (context.axis is not None and context.axis < 2) or min(actual, expected) < MIN_LATENT_SIDE:
+        return
+    scale = PIXELS_PER_LATENT
+    printed = {int(side) for sides in PICTURE_SIZE.findall(context.text) for side in sides}
+    pictures = [
+        next((side for side in range(size * scale, (size + 1) * scale) if side in printed), 0)
+        for size in (actual, expected)
+    ]
+    if 0 in pictures:
+        return
+    yield Candidate(
+        0,
+        f"{actual} = {pictures[0]}//{scale}, {expected} = {pictures[1]}//{scale}",
+        f"latents are the picture / {scale}: would be latents of a side of {pictures[0]} and of {pictures[1]}",
+        f"print the sizes of the picture, the mask and the output: one has a side of {pictures[0]}, another of "
+        f"{pictures[1]}; set width and height to those of the picture, as multiples of {scale}, or resize all to one",
+    )
+
+
+def _explain_joined_widths(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain two feature counts by a joined part whose width is one power of two or another."""
+    small, large = sorted((actual, expected))
+    part = (large - small) & (small - large)  # the largest power of two that divides the difference
+    rest, wide = small - part, large - small + part
+    if not context.is_features or part < MIN_JOINED_WIDTH or not _is_power_of_two(wide) or not 8 <= rest < part:
+        return
+    if _is_power_of_two(rest) and rest * 2 == part:
+        return
+    given, wanted = (part, wide) if actual == small else (wide, part)
+    yield Candidate(
+        1,
+        f"{actual} = {given}+{rest}, {expected} = {wanted}+{rest}",
+        f"would be {rest} joined to {given} channels, where {wanted} are expected: a layer between was left out, or "
+        "another backbone",
+        f"print the shapes of the parts that are joined: one has {given}, and {wanted} are expected; look for the "
+        f"layer that makes {wanted} of {given}, as a pyramid pooling or a projection, and give the layer its output",
+    )
 
 
 def _explain_joined_setting(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -1156,6 +1219,7 @@ def _explain_classes(actual: int, expected: int, context: MismatchContext) -> It
         return
     classes, labels = sorted((actual, expected))
     is_vector = is_loss and context.axis == 1 and context.is_channel is None  # no shape is known
+    is_vector = is_vector and not (classes in IMAGE_CHANNELS and COLOUR_WORDS.search(context.text))
     if is_vector and classes not in ONE_HOT_CLASS_COUNTS and classes <= MAX_CLASSES < labels:
         yield Candidate(
             3,
@@ -1281,6 +1345,8 @@ def _explain_difference(actual: int, expected: int, context: MismatchContext) ->
     is_mask = is_token_count and MASK_WORDS.search(context.text) is not None
     is_limit = small in TOKEN_POSITIONS and POSITION_WORDS.search(context.text) is not None
     if context.is_features or rest < 2 or context.target or is_limit or not (is_printed or is_mask):
+        return
+    if not is_printed and small in IMAGE_CHANNELS and context.axis == 1:
         return
     what = "which the text names" if is_printed else "such as image tokens that the mask lacks"
     yield Candidate(
@@ -1434,6 +1500,8 @@ KINDS: dict[str, CandidateSearch] = {
     "rounding": _explain_rounding,
     "side": _explain_square_maps,
     "neighbour": _explain_adjacent_size,
+    "latent-sides": _explain_latent_sides,
+    "joined-widths": _explain_joined_widths,
     "text-ratio": _explain_text_ratio,
     "setting": _explain_joined_setting,
     "stride": _explain_stride,

@@ -104,6 +104,8 @@ EXPLAINED = [
     ((33024,), MismatchContext(target=(-1, 2, 768)), "groups", "33024 = 43*768"),
     ((16711680,), MismatchContext(target=(16, 3, 49, 64, 64)), "boxes", "255 = 3*(80+5), 147 = 3*(44+5)"),
     ((9907170,), MismatchContext(target=(65536,), text="img_to_array(label)"), "picture", "65536 = 256*256"),
+    ((73, 64), MismatchContext(axis=3, text="584x1013 512x512"), "latent-sides", "73 = 584//8, 64 = 512//8"),
+    ((2096, 304), MismatchContext(axis=1, is_features=True), "joined-widths", "2096 = 2048+48, 304 = 256+48"),
 ]
 MAX_RANDOM_SHARE = 0.05
 MAX_SHUFFLED_SHARE = 0.10

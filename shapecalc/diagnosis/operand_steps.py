@@ -655,8 +655,8 @@ BROADCAST_STEPS = (
     OperandStep(
         lambda mismatch: len(mismatch.shape) > 2 and mismatch.other == 2 * mismatch.shape[-1:] != (1, 1),
         lambda mismatch: (
-            "the second is a matrix of {0}x{0}: to multiply each vector of the last axis by it, write x @ m; for one "
-            "value for each channel, give a vector of {0}".format(mismatch.shape[-1])
+            f"the second is a matrix of {mismatch.shape[-1]}x{mismatch.shape[-1]}: to multiply each vector of the last "
+            f"axis by it, write x @ m; for one value for each channel, give a vector of {mismatch.shape[-1]}"
         ),
     ),
     OperandStep(

@@ -327,8 +327,11 @@ class TracedTensor(Record):
         """Apply PyTorch's `view`.
 
         A chain derives strides from its stages. If they differ from the actual strides, the stage contains the actual
-        strides, or is replaced by a reshape. Raises `ShapeError` (usage) if the strides are unknown.
+        strides, or is replaced by a reshape. Raises `ShapeError` (usage) if the strides are unknown, unless the shape
+        stays the same.
         """
+        if self.strides is None and target == self.shape:
+            return replace(self.reshape(*target), strides=None)
         if self.strides is None:
             unknown = error("the strides of this tensor are not known", "give sizes with --where, or write reshape")
             raise AnswerableError(unknown.problem)

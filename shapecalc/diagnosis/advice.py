@@ -691,7 +691,10 @@ def _expand_remedy(message: ParsedMessage) -> str:
     if text := _insertion_remedy(shape, target, line):
         return text
     if len(shape) > len(target) and shape[: len(target)] == target:
-        return "reduce or select before: a broadcast never drops a dim, as in x.argmax(-1) or x[:, 0]"
+        return (
+            "print(x.shape) before that line: a broadcast never drops a dim, so find the line that adds the last ones; "
+            "if they are scores or channels, reduce them, x.argmax(-1), or select, x[:, 0]"
+        )
     if len(shape) == len(target) <= MAX_PERMUTED_RANK:
         for order in islice(permutations(range(len(shape))), 1, None):
             moved = [shape[axis] for axis in order]
@@ -703,7 +706,8 @@ def _expand_remedy(message: ParsedMessage) -> str:
     pairs = numeric_differences(shape[::-1], target[::-1])
     if len(pairs) == 1 and pairs[0][2] == 1 and len(shape) == len(target) and shape[-2:] == target[-2:]:
         return (
-            f"make the target for {pairs[0][1]}: a value never shrinks to 1; or select one of the {pairs[0][1]}, x[:1]"
+            f"print(x.shape) before that line: the value has {pairs[0][1]} where the target has 1, and never shrinks; "
+            f"if {pairs[0][1]} are right, make the target for them; if one is meant, find why more come"
         )
     if len(pairs) == 2 == len(shape) and shape[0] == shape[1] and target[0] == target[1] and len(target) == 2:
         gap = abs(shape[0] - target[0])
@@ -754,8 +758,8 @@ def _pattern_remedies(cause: str, actual: int, expected: int, pattern: str) -> I
         yield f"{more}: tokens beside the grid, or a length that // rounded down"
     elif cause == "indivisible" and actual < expected:
         yield (
-            f"that axis holds {actual}, and the pattern divides it by {expected}: give it {expected}, as frames "
-            f"joined to the batch, or set the length to {actual}; print(x.shape) before that line"
+            f"print(x.shape) before that line: that axis holds {actual}, and the pattern divides it by {expected}; if "
+            f"frames or groups are joined to it, {expected} of them must come; find why fewer do"
         )
 
 

@@ -34,7 +34,9 @@ RANK_CAUSES = (
     *("too-many-indices", "not-square", "rank-limit", "one-value", "batch-limit"),
 )
 """The causes of messages that contain ranks or limits instead of sizes."""
-PLACE_NUMBERS = re.compile(r"(?i)line \d+|:\d+\b|0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d+[-/]\d+|\[\d+\]|-{1,6}> ?\d+|pid=\d+")
+PLACE_NUMBERS = re.compile(
+    r"(?i)line \d+|:\d+\b|\b0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d+[-/]\d+|\[\d+\]|-{1,6}> ?\d+|pid=\d+"
+)
 """Numbers that are file positions or times, not sizes."""
 MASK_INDEX = re.compile(r"mask .{0,60}?at index (\d+).{0,80}? indexed tensor .{0,60}?at index (\d+)")
 """The index of the mismatching dim in a mask and in its tensor, as printed by PyTorch."""

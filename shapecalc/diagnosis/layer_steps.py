@@ -38,6 +38,9 @@ EMPTY_ROWS_REMEDY = (
 )
 PICTURE_SHAPE = re.compile(r"shape=\((?:None|\d+), (\d+), (\d+), ([134])\)")
 """The shape of a batch of images, as printed by Keras."""
+MEL_BINS = (40, 64, 80, 100, 128)
+"""The usual numbers of bins of a mel spectrogram (the configurations of HiFi-GAN, Vocos, Whisper and Tacotron)."""
+AUDIO_WORDS = re.compile(r"(?i)\bmel|_mel|vocod|spectro|hifi.?gan|tacotron")
 COLOURS = {1: "grey", 3: "RGB", 4: "RGBA"}
 """The kind of an image, keyed by its number of channels."""
 COEFFICIENTS = re.compile(r"(?i)theta|coef|beta|\bw\b|weight|params")
@@ -336,6 +339,13 @@ def _conv_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Rem
         yield RemedyStep(text, True)
     dim = f"dim {mismatch.axis}" if mismatch.shape else "the channel dim"
     printed = print_step(message, "x.shape")
+    if mismatch.expected in MEL_BINS and AUDIO_WORDS.search(message.text):
+        text = (
+            f"{printed}: {mismatch.expected} are usual bins of a mel spectrogram, read at dim 1, where "
+            f"{mismatch.actual} come; if these are its frames, swap the two axes before the model, (batch, bins, "
+            "frames)"
+        )
+        yield RemedyStep(text, True)
     if message.framework in FILE_FRAMEWORKS:
         yield RemedyStep(
             f"{printed}: {mismatch.layer} takes {mismatch.expected} channels, and gets {mismatch.actual}", False

@@ -308,8 +308,8 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
         )
     if len(shape) != len(declared) and size_product(shape) == size_product(declared) is not None and len(shape) > 1:
         return (
-            "give both one shape: flatten both, target.flatten(1), or give the output the other's, "
-            "output.view_as(target)"
+            "print(output.shape, target.shape): both hold as many elements; if they are in one order, flatten both, "
+            "target.flatten(1), or output.view_as(target); if not, move the axes of one"
         )
     if message.framework in ("keras", "tensorflow") and _is_class_number_pair(message):
         return CLASS_NUMBERS_REMEDY
@@ -328,7 +328,10 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
 def _classes_remedy(framework: str | None, shape: PrintedSizes, declared: PrintedSizes) -> str:
     """Return the remedy for predictions and targets that differ in dim 1 only."""
     given, wanted = numeric_sizes((shape[1], declared[1])) or (0, 0)
-    text = f"if dim 1 counts classes, build the model for the {declared[1]} of the labels"
+    text = (
+        f"print(output.shape, labels.shape): dim 1 is {shape[1]} and {declared[1]}; if it counts classes and those of "
+        f"the labels are right, build the model for {declared[1]}"
+    )
     if framework in ("keras", "tensorflow"):
         return (
             f"{text}, Dense({declared[1]}) as the last layer, or find why the labels have {declared[1]}: with folders "
@@ -523,7 +526,9 @@ def _keras_input_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
     build = f"build the model for its data, Input(shape={_format_sample_shape(given)})"
     if axes and {*axes} <= {0, 1} and wanted[2:] in ((1,), (3,), (4,)) and "?" not in wanted:
         return f"resize the pictures to {wanted[0]}x{wanted[1]}, target_size=({wanted[0]}, {wanted[1]}), or {build}"
-    return f"{build}, or give it the declared shape"
+    return (
+        f"compare the shape of Input with that of the data: if the data is right, {build}; if not, find what makes it"
+    )
 
 
 def _keras_rank_remedy(message: ParsedMessage) -> str:

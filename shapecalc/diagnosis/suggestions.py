@@ -192,7 +192,7 @@ def _iter_pattern_fixes(message: ParsedMessage, shape: NumericSizes, actual: int
         if len(shape) == 4 and shape[1] in LATENT_MODELS and actual in shape[2:]
         else ""
     )
-    text = f"pad that axis from {actual} to {up}, the next multiple of {divisor}, or cut it to {down}{latent}"
+    text = f"if {actual} is right, pad that axis to {up}, the next multiple of {divisor}, or cut it to {down}{latent}"
     yield Fix("input", padded, text)
     lengths = re.findall(r"'(\w+)': (\d{1,18})", message.quote)
     names = [name for name, size in lengths if int(size) == divisor]
@@ -224,7 +224,9 @@ def _iter_padded_inputs(shape: NumericSizes, target: NumericSizes) -> Iterator[F
         if group < 2 or size % group == 0 or -size % group * PAD_DIVISOR > size:
             continue
         up, down = size + -size % group, size - size % group
-        text = f"pad axis {axis} of the input from {size} to {up}, the next multiple of {group}, or cut it to {down}"
+        text = (
+            f"if axis {axis} of the input, {size}, is right, pad it to {up}, a multiple of {group}, or cut it to {down}"
+        )
         if side**2 == size and edge**2 == group:
             up = (side + -side % edge) ** 2
             text = f"if axis {axis} of the input is a {side}x{side} map, pad it to {isqrt(up)}x{isqrt(up)}"

@@ -34,6 +34,8 @@ TEXT_WORDS = re.compile(r"(?i)vectori[sz]er|tf.?idf|text|tok|vocab|binari[sz]er|
 """Words that suggest a program that converts texts to features."""
 MIN_PIXELS = 4096
 """The exclusive lower bound of the number of pixels of an image."""
+MIN_TALL = 8
+"""The minimum ratio of the rows of a table to what may be its columns."""
 MAX_TIMES = 64
 """The maximum ratio of two row counts that is explained by a reshape of rows."""
 
@@ -153,6 +155,7 @@ def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[s
     )
     small, large = sorted((actual, expected))
     times, remainder = divmod(large, small or large)
+    is_narrow = small * MIN_TALL <= large
     fitted = FIT_ARGUMENTS.search(line)
     if fitted and TEST_NAME.search(fitted[2]) and not TEST_NAME.search(fitted[1]):
         yield (
@@ -193,8 +196,9 @@ def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[s
         )
     else:
         yield (
-            f"{printed}: one has {actual} rows, the other {expected}; if {small} is the number of columns of the data, "
-            "its column names or a transposed table are passed; otherwise, take both from the same rows"
+            f"{printed}: one has {actual} rows, the other {expected}; find the filter or slice that only one of them "
+            "passed, and take both from the same rows"
+            + (f"; if {small} is a number of columns, names of columns or a transposed table are passed" * is_narrow)
         )
 
 

@@ -225,13 +225,13 @@ def _print_hardcoded_sizes(
     """
     from shapecalc.cli.model_report import hardcoded_size_json, hardcoded_size_lines, parse_names
     from shapecalc.models.file import read_model
-    from shapecalc.models.held_sizes import find_held_sizes
+    from shapecalc.models.hardcoded_sizes import find_hardcoded_sizes
     from shapecalc.models.judge import judge_model
 
-    found = find_held_sizes(judge_model(read_model(file), sizes), parse_names(text))
+    found = find_hardcoded_sizes(judge_model(read_model(file), sizes), parse_names(text))
     if print_json_if_requested(output_options, lambda: {"model": file, **hardcoded_size_json(found)}):
         _print_lines(hardcoded_size_lines(found))
-    fails = bool(found.held) or (output_options.strict and found.unchecked_count > 0)
+    fails = bool(found.hardcoded) or (output_options.strict and found.unchecked_count > 0)
     return ExitCode.FAILED if fails and (lint or output_options.quiet) else ExitCode.OK
 
 

@@ -45,7 +45,7 @@ from shapecalc.render.code import find_generator
 if TYPE_CHECKING:
     from shapecalc.diagnosis.reading import ParsedMessage  # its table of messages is slow to import
     from shapecalc.models.free_sizes import FreedModel
-    from shapecalc.models.held_sizes import HeldNumber, HeldSizes
+    from shapecalc.models.hardcoded_sizes import HardcodedSize, HardcodedSizes
     from shapecalc.models.rename import RenamedModel
     from shapecalc.models.static import StaticModel
 
@@ -226,21 +226,21 @@ def parse_names(text: str) -> list[str]:
     return names
 
 
-def _held_number_line(held: HeldNumber) -> str:
+def _hardcoded_size_line(size: HardcodedSize) -> str:
     """Format a constant that should change with free dims."""
-    name = f"{reports.node_name(held.node)}: {held.node.op}"
-    if held.number is None:
-        return f"{name} fails: {held.holder}"
-    if not held.expression:
-        return f"{name} holds {held.number} ({held.holder})"
-    verb = "was" if held.is_certain else "may be"
-    return f"{name} holds {held.number} ({held.holder}), which {verb} {held.expression}"
+    name = f"{reports.node_name(size.node)}: {size.node.op}"
+    if size.number is None:
+        return f"{name} fails: {size.holder}"
+    if not size.expression:
+        return f"{name} holds {size.number} ({size.holder})"
+    verb = "was" if size.is_certain else "may be"
+    return f"{name} holds {size.number} ({size.holder}), which {verb} {size.expression}"
 
 
 def freed_lines(result: FreedModel) -> list[str]:
     """Format the result of `--fix --free`: the replaced numbers, the others, the proof and the written file."""
-    lines = [f"freed   {_held_number_line(held)}" for held in result.mended]
-    lines += [f"left    {_held_number_line(held)}" for held in result.left]
+    lines = [f"freed   {_hardcoded_size_line(size)}" for size in result.mended]
+    lines += [f"left    {_hardcoded_size_line(size)}" for size in result.left]
     proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}
     written = f" Wrote {result.path}" if result.path else ""
     return [escape_line(line) for line in [*lines, f"{proof[result.proved]}: {result.why}.{written}"]]
@@ -249,17 +249,17 @@ def freed_lines(result: FreedModel) -> list[str]:
 def freed_json(result: FreedModel) -> JsonObject:
     """Return the JSON object of the result of `--fix --free`."""
     numbers = {
-        name: [{**_json_fields(held.node, "path", "name", "op"), "number": held.number} for held in group]
+        name: [{**_json_fields(size.node, "path", "name", "op"), "number": size.number} for size in group]
         for name, group in (("mended", result.mended), ("left", result.left), ("assumed", result.assumed))
     }
     proofs = [_json_fields(check, "size", "what", "ok") for check in result.proofs]
     return {**_json_fields(result, "path", "proved", "why"), "sizes": {**result.sizes}, **numbers, "proofs": proofs}
 
 
-def hardcoded_size_lines(found: HeldSizes) -> list[str]:
+def hardcoded_size_lines(found: HardcodedSizes) -> list[str]:
     """Format the constants that should change with free dims, and a summary."""
-    lines = [*map(_held_number_line, found.held)]
-    nodes = len({held.node.path for held in found.held})
+    lines = [*map(_hardcoded_size_line, found.hardcoded)]
+    nodes = len({size.node.path for size in found.hardcoded})
     names = " or ".join(map(truncate, found.sizes))
     count = format_count(nodes, "node holds", "nodes hold") if nodes else "no node holds"
     unchecked = f" {found.unchecked_count} cannot be checked." if found.unchecked_count else ""
@@ -267,18 +267,18 @@ def hardcoded_size_lines(found: HeldSizes) -> list[str]:
     return [*map(escape_line, lines)]
 
 
-def hardcoded_size_json(found: HeldSizes) -> JsonObject:
+def hardcoded_size_json(found: HardcodedSizes) -> JsonObject:
     """Return the constants that should change with free dims as a JSON object."""
-    held = [
+    hardcoded = [
         {
             **_json_fields(number.node, "path", "name", "op"),
             **_json_fields(number, "number", "axis", "holder"),
             "expression": number.expression or None,
             "certain": number.is_certain,
         }
-        for number in found.held
+        for number in found.hardcoded
     ]
-    return {"free": {**found.sizes}, "held": held, "unchecked": found.unchecked_count}
+    return {"free": {**found.sizes}, "held": hardcoded, "unchecked": found.unchecked_count}
 
 
 def trtexec_options(report: reports.Report, profile: Sequence[Mapping[str, int]]) -> tuple[str, ...]:

@@ -412,7 +412,7 @@ class _ShapeGuesser:
                 f"no dim is called '{escape_unprintable(truncate(batch_name))}'", "write N or N,1,2,8", argument="batch"
             )
         known = {dim for dims in self.shapes for dim in dims or ()}
-        batch_name = batch_name or self._usual_batch_name()
+        batch_name = batch_name or self._common_batch_name()
         first = next((index for index, dims in enumerate(self.shapes) if dims), None)
         if batch_name == NO_BATCH and batch_name not in known:
             pass
@@ -427,7 +427,7 @@ class _ShapeGuesser:
             }
         self.declared_batch = self.declared_sizes.pop(self.batch, self.declared_batch)
 
-    def _usual_batch_name(self) -> str | None:
+    def _common_batch_name(self) -> str | None:
         """Return the name of the first dim with a common batch name, or None."""
         dims = [dim for shape in self.shapes for dim in shape or ()]
         firsts = [shape[0] for shape in self.shapes if shape]

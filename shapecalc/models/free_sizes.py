@@ -1,7 +1,8 @@
 """Replace the hard-coded sizes of a model that should change with its free dims.
 
-The sizes are those that `held_sizes` finds. A size in the target of a Reshape or in the sizes of a Resize becomes a -1,
-or inserted nodes compute it from the shapes of the inputs. Sizes in other tensors, such as weights, are left unchanged.
+The sizes are those that `find_hardcoded_sizes` returns. A size in the target of a Reshape or in the sizes of a Resize
+becomes a -1, or inserted nodes compute it from the shapes of the inputs. Sizes in other tensors, such as weights, are
+left unchanged.
 
 The written model runs at other sizes, at which the original model fails, so their outputs cannot be compared. The
 expression of a size is therefore marked as *assumed* unless the shapes determine it.
@@ -20,7 +21,7 @@ from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.engine.atomic_files import atomic_file
 from shapecalc.models.file import Model, build_model, read_model
 from shapecalc.models.free_dims import NO_BATCH, BatchOptions
-from shapecalc.models.held_sizes import HeldNumber, HeldSizes, find_held_sizes
+from shapecalc.models.hardcoded_sizes import HardcodedSize, HardcodedSizes, find_hardcoded_sizes
 from shapecalc.models.judge import JudgedModel, judge_model
 from shapecalc.models.prove import Proof, ProofCheck
 from shapecalc.models.report import Report
@@ -41,10 +42,10 @@ class FreedModel(Record):
     """The path of the output file, or None if nothing was written."""
     sizes: Mapping[str, int]
     """The sizes of the free dims in the original model, by name."""
-    mended: tuple[HeldNumber, ...]
-    left: tuple[HeldNumber, ...]
+    mended: tuple[HardcodedSize, ...]
+    left: tuple[HardcodedSize, ...]
     """The hard-coded sizes that were not replaced, and the nodes that still fail."""
-    assumed: tuple[HeldNumber, ...]
+    assumed: tuple[HardcodedSize, ...]
     """The replaced sizes whose expressions are not determined by the shapes, so that other expressions may be right."""
     proved: bool | None
     """Whether the proof passed, or None without a proof."""
@@ -67,10 +68,10 @@ def write_freed_model(
 
     If `prove` is True, the written model must be equal to the fixed model bit for bit at the original sizes, and run at
     two other sizes. Returns the report with the fix result, and the freed model, or None if the fixed model was not
-    written. The arguments and exceptions are those of `write_fixed_model` and `find_held_sizes`.
+    written. The arguments and exceptions are those of `write_fixed_model` and `find_hardcoded_sizes`.
     """
     model, choice = judged_model.walk.model, judged_model.walk.choice
-    sizes = find_held_sizes(judged_model, names).sizes
+    sizes = find_hardcoded_sizes(judged_model, names).sizes
     home = next(lane.sizes for lane in choice.lanes if lane.batch == choice.reference_batch)
     where = FrozenDict({name: size for name, size in {**home, **sizes}.items() if name != choice.batch})
     check_output_path(model, output_path)
@@ -92,13 +93,13 @@ def _write_freed(
 ) -> FreedModel:
     """Replace the hard-coded sizes of a fixed model, and write it to a file."""
     judged = judge_model(model, options)
-    found = find_held_sizes(judged, [*sizes])
+    found = find_hardcoded_sizes(judged, [*sizes])
     proto = deepcopy(model.proto)
-    mended = _replace_numbers(proto, judged, found)
+    mended = _replace_hardcoded_sizes(proto, judged, found)
     after = judge_model(build_model(proto, model.path, model.payloads), options)
-    left = [held for held in found.held if held not in mended]
-    seen = {held.node.name for held in left}
-    left += [held for held in find_held_sizes(after, [*sizes]).held if held.node.name not in seen]
+    left = [size for size in found.hardcoded if size not in mended]
+    seen = {size.node.name for size in left}
+    left += [size for size in find_hardcoded_sizes(after, [*sizes]).hardcoded if size.node.name not in seen]
     proof = Proof(None, "nobody asked for it")
     with atomic_file(output_path, force=force, should_commit=lambda: proof.proved is not False) as file:
         for piece in serialize_model(model, proto):
@@ -107,7 +108,7 @@ def _write_freed(
         if prove:
             proof = prove_equivalence(model.path, proto, _build_task(after, sizes), file)
     path = None if proof.proved is False else str(output_path)
-    assumed = tuple([held for held in mended if not (held.is_certain or held.is_restored)])
+    assumed = tuple([size for size in mended if not (size.is_certain or size.is_restored)])
     return FreedModel(path, sizes, tuple(mended), tuple(left), assumed, proof.proved, proof.why, proof.checks)
 
 
@@ -150,45 +151,45 @@ def _build_task(judged: JudgedModel, sizes: Mapping[str, int]) -> dict[str, Any]
     }
 
 
-def _replace_numbers(proto: Any, judged: JudgedModel, found: HeldSizes) -> list[HeldNumber]:
+def _replace_hardcoded_sizes(proto: Any, judged: JudgedModel, found: HardcodedSizes) -> list[HardcodedSize]:
     """Replace the hard-coded sizes of a ModelProto, and return those that were replaced."""
     model = judged.walk.model
-    places = {
+    dim_axes = {
         dim: (declared.name, axis)
         for declared, dims in zip(model.inputs, judged.walk.choice.inputs, strict=True)
         for axis, dim in enumerate(dims or ())
         if isinstance(dim, str)
     }
     editor = ModelEditor(proto, model.names)
-    groups: dict[tuple[str, int], list[HeldNumber]] = defaultdict(list)
-    for held in found.held:
-        if held.place is not None and "/@" not in held.node.path and len(held.node.inputs) > held.place[0]:
-            groups[held.node.path, held.place[0]].append(held)
+    groups: dict[tuple[str, int], list[HardcodedSize]] = defaultdict(list)
+    for size in found.hardcoded:
+        if size.location is not None and "/@" not in size.node.path and len(size.node.inputs) > size.location[0]:
+            groups[size.node.path, size.location[0]].append(size)
     located = {path: editor.find_node(path) for path, _ in groups}
-    mended: list[HeldNumber] = []
+    mended: list[HardcodedSize] = []
     for (path, index), numbers in groups.items():
-        if all(EXPRESSION.fullmatch(held.expression) for held in numbers) and not _is_ambiguous(numbers):
+        if all(EXPRESSION.fullmatch(size.expression) for size in numbers) and not _is_ambiguous(numbers):
             shape = judged.walk.shapes_of(numbers[0].node.inputs[index])[0]
             if shape is not None and len(shape) == 1:
-                editor.replace_entries(*located[path], index, shape[0], _list_entries(numbers, places))
+                editor.replace_entries(*located[path], index, shape[0], _new_entries(numbers, dim_axes))
                 mended += numbers
     return mended
 
 
-def _is_ambiguous(numbers: Sequence[HeldNumber]) -> bool:
+def _is_ambiguous(numbers: Sequence[HardcodedSize]) -> bool:
     """Return whether equal sizes in one node have different uncertain expressions.
 
     An expression is uncertain if the input shapes do not determine it.
     """
     by_number: dict[int | None, set[str]] = defaultdict(set)
-    for held in numbers:
-        if not held.is_certain:
-            by_number[held.number].add(held.expression)
+    for size in numbers:
+        if not size.is_certain:
+            by_number[size.number].add(size.expression)
     return any(len(expressions) > 1 for expressions in by_number.values())
 
 
-def _list_entries(
-    numbers: Iterable[HeldNumber], places: Mapping[str, tuple[str, int]]
+def _new_entries(
+    numbers: Iterable[HardcodedSize], dim_axes: Mapping[str, tuple[str, int]]
 ) -> dict[int, int | tuple[list[tuple[Any, int]], int]]:
     """Return the new entries of a target by index.
 
@@ -196,12 +197,12 @@ def _list_entries(
     or the name of an input and an axis.
     """
     entries: dict[int, int | tuple[list[tuple[Any, int]], int]] = {}
-    for held in numbers:
-        assert held.place is not None
-        product, sign, rest = re.fullmatch(r"(.*?)(?:([+-])(\d+))?", held.expression).groups()  # type: ignore[union-attr]
+    for size in numbers:
+        assert size.location is not None
+        product, sign, rest = re.fullmatch(r"(.*?)(?:([+-])(\d+))?", size.expression).groups()  # type: ignore[union-attr]
         factors = [
-            (int(factor) if factor.isdecimal() else places[factor], int(divisor or 1))
+            (int(factor) if factor.isdecimal() else dim_axes[factor], int(divisor or 1))
             for factor, divisor in FACTOR.findall(product)
         ]
-        entries[held.place[1]] = -1 if held.is_inferable else (factors, int(f"{sign}{rest}") if rest else 0)
+        entries[size.location[1]] = -1 if size.is_inferable else (factors, int(f"{sign}{rest}") if rest else 0)
     return entries

@@ -62,7 +62,7 @@ class _NodeReporter:
             target=None if arguments is None or target is None else arguments.get(target.name),
             target_from=self._target_source(node),
             output=output,
-            value=self._shape_value(node) if visit.core_op.returns_shape else None,
+            value=self._shape_node_output(node) if visit.core_op.returns_shape else None,
             conditions=tuple(map(str, conditions)),
             **fields(verdict),
         )
@@ -97,7 +97,7 @@ class _NodeReporter:
                 symbolic[name] = shape
         return symbolic
 
-    def _shape_value(self, node: Node) -> SymbolicShape | None:
+    def _shape_node_output(self, node: Node) -> SymbolicShape | None:
         """Return the shape that a Shape node outputs, with symbolic dims, or None if unknown."""
         arrays = self._walk.values.get(node.outputs[0])
         if arrays is None:

@@ -134,7 +134,7 @@ class ModelComparison:
         except ProofImpossible as error:
             raise ProofFailed(f"the fixed model does not load: {error}") from None
         self.output_names = [output.name for output in self.fixed_session.get_outputs()]
-        self.samples = self._draw_inputs(np.random.default_rng(SEED))
+        self.samples = self._generate_inputs(np.random.default_rng(SEED))
 
     def compare_outputs(self) -> None:
         """Compare the outputs of both models, and record each comparison in `checks`.
@@ -168,7 +168,7 @@ class ModelComparison:
         generator = np.random.default_rng(SEED)
         for other in self.task.get("runs", ()):
             self.task = {**self.task, "inputs": other["inputs"]}
-            self.batches, self.samples = [], self._draw_inputs(generator)
+            self.batches, self.samples = [], self._generate_inputs(generator)
             what = f"runs at {other['at']}"
             try:
                 self.fixed_session.run(self.output_names, self.samples)
@@ -272,7 +272,7 @@ class ModelComparison:
         self.checks.append(ProofCheck(batch, what, ok=False))
         raise ProofFailed(message)
 
-    def _draw_inputs(self, generator: np.random.Generator) -> Feeds:
+    def _generate_inputs(self, generator: np.random.Generator) -> Feeds:
         """Generate random inputs for the largest of the batch sizes.
 
         Raises `ProofImpossible` for an input of unknown shape or unsupported type.

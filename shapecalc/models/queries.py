@@ -218,7 +218,7 @@ class CoreOpCache:
         (output,), (problem,), (conditions,) = answers.outputs, answers.problems, answers.conditions
         if output is None and problem is None:
             return None
-        return (output, conditions) if _is_walk_output(visit, output, conditions, lanes) else None
+        return (output, conditions) if _is_consistent_with_walk(visit, output, conditions, lanes) else None
 
 
 def _run_in_all_lanes(
@@ -254,7 +254,7 @@ def _run_in_lane(op_setting: VersionedOp, shape: Any, arguments: CoreArguments |
     return trace.output, trace.problem, trace.conditions
 
 
-def _is_walk_output(visit: NodeVisit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
+def _is_consistent_with_walk(visit: NodeVisit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
     """Return whether a symbolic output agrees with the output sizes that the walk computed.
 
     `output` is None if the op fails. Size assignments with a batch size of 0 are ignored.

@@ -124,7 +124,7 @@ def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[
                 raise usage_error(f"{_escape(old)} gets two names, {new_names[old]} and {name}", argument="rename")
     result = {dim.label: (dim.shown, name) for name, dims in chosen.items() for dim in dims}
     unnamed = [(dim.proto, name) for name, dims in chosen.items() for dim in dims if not dim.proto.dim_param]
-    _check_one_name_each(unnamed)
+    _check_conflicting_names(unnamed)
     for message in messages:
         if message.dim_param in new_names:
             message.dim_param = new_names[message.dim_param]
@@ -135,7 +135,7 @@ def rename_dims(proto: Any, renames: Sequence[DimRename], model: Model) -> dict[
     return result
 
 
-def _check_one_name_each(named: Iterable[tuple[Any, str]]) -> None:
+def _check_conflicting_names(named: Iterable[tuple[Any, str]]) -> None:
     """Raise `ShapeError` (usage) if a dim of a ModelProto is listed with two names."""
     names: dict[int, str] = {}
     for dim, name in named:

@@ -337,7 +337,7 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
         (
             (position, mark, shapes[0])
             for position, number in enumerate(node.inputs)
-            if (mark := first_batch_axis(marks_of(number)) or _find_repeated_axis(walk, number))
+            if (mark := first_batch_axis(marks_of(number)) or _find_growing_axis(walk, number))
             and (shapes := walk.shapes_of(number))[0] is not None
         ),
         None,
@@ -352,7 +352,7 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
             continue
         axis = mark.axis - len(shape or ()) + len(own)
         if node.op == "Einsum":
-            axis = _find_letter(node, marked_index, mark.axis, index)
+            axis = _find_axis_with_letter(node, marked_index, mark.axis, index)
         if (
             not 0 <= axis < len(own)
             or own[axis] != declared_batch * mark.inner
@@ -362,7 +362,7 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
         yield index, axis, mark.inner
 
 
-def _find_letter(node: Node, marked_index: int, marked_axis: int, index: int) -> int:
+def _find_axis_with_letter(node: Node, marked_index: int, marked_axis: int, index: int) -> int:
     """Return the axis of an Einsum input that has the same letter as an axis of another input.
 
     Returns -1 if there is none.
@@ -374,7 +374,7 @@ def _find_letter(node: Node, marked_index: int, marked_axis: int, index: int) ->
     return terms[index].find(terms[marked_index][marked_axis : marked_axis + 1] or "?")
 
 
-def _find_repeated_axis(walk: WalkState, number: int) -> BatchAxis | None:
+def _find_growing_axis(walk: WalkState, number: int) -> BatchAxis | None:
     """Return the only axis of a tensor whose size grows with the batch, or None.
 
     Unlike `first_batch_axis`, this also finds the axis of a constant that is repeated to the batch size.

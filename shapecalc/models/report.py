@@ -194,7 +194,7 @@ def failing_size_conditions(report: Report, *, strict: bool = False) -> list[Siz
     return [
         condition
         for condition in report.limits.conditions
-        if not condition.divides
+        if not condition.is_loose
         and (strict or condition.pins or report.batch in condition.names)
         and not (explained and condition.names == (report.batch,))
     ]

@@ -43,7 +43,7 @@ COMMON_SIZES = (48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 227, 256, 288, 299,
 """The sizes above `MAX_SINGLE_SIZE` to probe, with one size for all dims."""
 STRIDES, WINDOW_FACTORS = (2, 4, 8, 16, 32), (2, 3, 4, 7)
 """The candidate strides of windows, and the candidate divisors of the number of windows."""
-MAX_DISPUTED = 8
+MAX_REJECTED_CONDITIONS = 8
 """The maximum number of rejected conditions on two dims that are compared with the selected conditions."""
 MAX_SELECTIONS = 4
 """The maximum number of rounds in which the selected conditions are tested at random probes."""
@@ -67,7 +67,7 @@ class SizeCondition(NamedTuple):
     names: tuple[str, ...]
     pins: bool
     """Whether the condition restricts one dim to one size, to a list of sizes, or to a bounded range."""
-    divides: bool
+    is_loose: bool
     """Whether the condition is loose: a divisibility, a lower bound, or the exclusion of one size."""
     holds: Callable[[Sizes], bool]
 
@@ -142,7 +142,7 @@ class _Prober:
         """
         return self.outcomes.get(self._key({**self.reference, **probe}), False)
 
-    def list_probes(self, *, runs: bool) -> list[dict[str, int]]:
+    def walked_probes(self, *, runs: bool) -> list[dict[str, int]]:
         """Return the walked probes at which the model runs, or, if `runs` is False, fails."""
         return [dict(zip(self.dims, key, strict=True)) for key, outcome in self.outcomes.items() if outcome == runs]
 
@@ -177,12 +177,12 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
         return SizeLimits()
     prober.reference = FrozenDict({**prober.reference, **reference})
     prober.run(_iter_neighbor_probes(prober))
-    templates = [*_iter_candidate_conditions(prober.dims, prober.reference, _list_strides(model))]
+    templates = [*_iter_candidate_conditions(prober.dims, prober.reference, _candidate_strides(model))]
     single = [_allow_size_one(template, name) for template in templates for name in template.names]
     both = [
         _allow_size_one(_allow_size_one(t, t.names[0]), t.names[1])
         for t in templates
-        if len(t.names) == 2 and not t.divides
+        if len(t.names) == 2 and not t.is_loose
     ]
     templates += single + both
     prober.run(_iter_condition_probes(prober))
@@ -191,7 +191,7 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
         known = len(prober.outcomes)
         prober.max_probes = max(prober.max_probes, known + 2 * len(chosen) * RANDOM_PROBES)
         prober.run(_iter_refuting_probes(chosen, seed))
-        prober.run(_iter_disputed_probes(prober, chosen, templates, seed))
+        prober.run(_iter_distinguishing_probes(prober, chosen, templates, seed))
         if all(_has_predicted_outcome(prober, chosen, key) for key in [*prober.outcomes][known:]):
             break
         chosen, is_complete = _select_conditions(prober, templates)
@@ -199,7 +199,7 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
         return SizeLimits()
     named = {*others, *[name for condition in chosen for name in condition.names]}
     tried = {name: size for name, size in reference.items() if name in named}
-    running = [probe for probe in prober.list_probes(runs=True) if 1 not in [probe[name] for name in others]]
+    running = [probe for probe in prober.walked_probes(runs=True) if 1 not in [probe[name] for name in others]]
     running.sort(key=lambda probe: sum(probe[name] == reference[name] for name in others))
     return SizeLimits(tuple(chosen), FrozenDict(tried), is_complete, tuple(running[:MAX_PROBES_KEPT]))
 
@@ -212,7 +212,7 @@ def _iter_refuting_probes(conditions: Sequence[SizeCondition], seed: int) -> Ite
             yield {name: random.randint(1, MAX_SINGLE_SIZE) for name in dict.fromkeys(names)}
 
 
-def _iter_disputed_probes(
+def _iter_distinguishing_probes(
     prober: _Prober, conditions: Sequence[SizeCondition], templates: Sequence[SizeCondition], seed: int
 ) -> Iterator[Sizes]:
     """Yield probes at which a rejected condition holds, but the selected conditions do not.
@@ -220,7 +220,7 @@ def _iter_disputed_probes(
     The rejected conditions are the necessary conditions on two dims that were not selected. Few sizes satisfy an
     equation of two dims, so that random probes seldom distinguish two equations.
     """
-    random, running = Random(seed), prober.list_probes(runs=True)
+    random, running = Random(seed), prober.walked_probes(runs=True)
     for names in dict.fromkeys(condition.names for condition in conditions if len({*condition.names}) == 2):
         points = [
             {**prober.reference, **dict(zip(dict.fromkeys(names), sizes, strict=True))}
@@ -230,13 +230,13 @@ def _iter_disputed_probes(
         disputed = [
             [point for point in excluded if template.holds(point)]
             for template in templates
-            if {*template.names} == {*names} and not template.divides and all(map(template.holds, running))
+            if {*template.names} == {*names} and not template.is_loose and all(map(template.holds, running))
         ]
-        for group in disputed[:MAX_DISPUTED]:
-            yield from random.sample(group, min(len(group), RANDOM_PROBES // MAX_DISPUTED))
+        for group in disputed[:MAX_REJECTED_CONDITIONS]:
+            yield from random.sample(group, min(len(group), RANDOM_PROBES // MAX_REJECTED_CONDITIONS))
 
 
-def _list_strides(model: Model) -> list[int]:
+def _candidate_strides(model: Model) -> list[int]:
     """Return the candidate strides of windows.
 
     The strides of the model's nodes and their products are first, followed by `STRIDES`.
@@ -274,7 +274,7 @@ def _find_running_probe(prober: _Prober) -> dict[str, int] | None:
 
     Probes with few sizes of 1 are preferred, then probes with few distinct sizes, then probes near the reference probe.
     """
-    running = prober.list_probes(runs=True)
+    running = prober.walked_probes(runs=True)
 
     def sort_key(probe: Sizes) -> tuple[int, int, int]:
         sizes = [size for name, size in probe.items() if name != prober.choice.batch]
@@ -456,7 +456,7 @@ def _select_conditions(prober: _Prober, templates: Sequence[SizeCondition]) -> t
 
     Returns the selected conditions, and whether they are complete.
     """
-    running, failing = prober.list_probes(runs=True), prober.list_probes(runs=False)
+    running, failing = prober.walked_probes(runs=True), prober.walked_probes(runs=False)
     if not failing:
         return [], True
     templates = [*templates, *_iter_range_conditions(prober, running)]
@@ -465,7 +465,7 @@ def _select_conditions(prober: _Prober, templates: Sequence[SizeCondition]) -> t
         if all(template.holds(probe) for probe in running):
             mask = sum(1 << index for index, probe in enumerate(failing) if not template.holds(probe))
             known = rejected.get(mask)
-            if mask and (known is None or (known.divides and not template.divides and len(template.names) == 1)):
+            if mask and (known is None or (known.is_loose and not template.is_loose and len(template.names) == 1)):
                 rejected[mask] = template
     every = (1 << len(failing)) - 1
     masks = sorted(rejected, key=lambda mask: -mask.bit_count())[:MAX_NECESSARY]
@@ -482,7 +482,7 @@ def _select_conditions(prober: _Prober, templates: Sequence[SizeCondition]) -> t
 
 def _iter_range_conditions(prober: _Prober, passing_probes: Sequence[Sizes]) -> Iterator[SizeCondition]:
     """Yield candidate conditions that restrict a dim to its sizes in `passing_probes`."""
-    failing = prober.list_probes(runs=False)
+    failing = prober.walked_probes(runs=False)
     for name in prober.dims:
         sizes = sorted({probe[name] for probe in passing_probes})
         if sizes[0] > 1:

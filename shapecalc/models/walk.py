@@ -86,7 +86,7 @@ class Walker:
         self.walk, self.tracker = walk, tracker
         self.trial_depth = 0
         """The number of enclosing loops whose bodies are currently walked as a trial."""
-        self._probe: list[tuple[Sequence[LaneShapes | None], Sequence[int], LaneFailures | None]] | None = None
+        self._tried_outputs: list[tuple[Sequence[LaneShapes | None], Sequence[int], LaneFailures | None]] | None = None
         """The calls of `record_outputs` while a node is only tried, as its arguments after the node.
 
         It is None while outputs are recorded.
@@ -129,8 +129,8 @@ class Walker:
         outputs are recorded as unknown if the node fails for a checked size assignment.
         """
         walk, why = self.walk, ""
-        if self._probe is not None:
-            self._probe.append((outputs, dtypes, failures))
+        if self._tried_outputs is not None:
+            self._tried_outputs.append((outputs, dtypes, failures))
             return
         if failures is not None:
             failures = walk.mask_skipped_lanes(failures)
@@ -171,9 +171,9 @@ class Walker:
                 [shape and (*shape[:axis], block * lane.batch, *shape[axis + 1 :]) for shape, lane in lanes]
             )
             walk.values[node.inputs[index]] = walk.all_unknown
-        self._probe = []
+        self._tried_outputs = []
         self._others.record_shapes(node)
-        (outputs, dtypes, problems), self._probe = self._probe[0], None
+        (outputs, dtypes, problems), self._tried_outputs = self._tried_outputs[0], None
         judged = [(shapes or walk.all_unknown)[lane] for shapes in outputs for lane in walk.judged_lanes]
         works = not any((problems or walk.all_unknown)[lane] for lane in walk.judged_lanes) and None not in judged
         if works:

@@ -44,7 +44,7 @@ DimSizes = tuple[int, ...]
 """The size of a dim for each size assignment."""
 
 
-class HeldNumber(Record):
+class HardcodedSize(Record):
     """A hard-coded size: a number in a node that should change with the free dims."""
 
     node: Node
@@ -58,7 +58,7 @@ class HeldNumber(Record):
     """Whether the input shapes determine the expression."""
     axis: int | None = None
     """The index of the size in the target, or the axis of the tensor that has this size."""
-    place: tuple[int, int] | None = None
+    location: tuple[int, int] | None = None
     """The index of the node input that contains the size, and the index of the size in this input.
 
     It is None if the input is not a list of sizes.
@@ -69,23 +69,23 @@ class HeldNumber(Record):
     """Whether a -1 in the target can replace the size."""
 
 
-class HeldSizes(Record):
+class HardcodedSizes(Record):
     """The hard-coded sizes of a model."""
 
     sizes: Mapping[str, int]
     """The reference sizes of the free dims, by name."""
-    held: tuple[HeldNumber, ...]
+    hardcoded: tuple[HardcodedSize, ...]
     unchecked_count: int
     """The number of nodes with a core op that were not checked because a shape is unknown."""
 
 
-class _HeldSizeTracker(BatchTracker):
+class _HardcodedSizeTracker(BatchTracker):
     """A tracker that records hard-coded sizes, and continues with corrected shapes."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__()
         self._names = names
-        self.held: list[HeldNumber] = []
+        self.hardcoded: list[HardcodedSize] = []
         self.unchecked_count = 0
         self._seen: dict[DimSizes, None] = {}
         """The sizes of each dim that changes, in the order of the walk; the keys serve as an ordered set."""
@@ -117,7 +117,7 @@ class _HeldSizeTracker(BatchTracker):
         elif visit.node.op == "Expand" and is_same_in_all_lanes(visit.arguments) and any(visit.problems):
             outputs = self._correct_expand(visit)
         elif problem := next(filter(None, visit.problems), None):
-            self.held.append(HeldNumber(visit.node, None, problem.message))
+            self.hardcoded.append(HardcodedSize(visit.node, None, problem.message))
         self._add_seen_sizes(outputs)
         return outputs
 
@@ -149,17 +149,19 @@ class _HeldSizeTracker(BatchTracker):
                 other = next((shape for shape in shapes if shape != shapes[index] and len({*shape}) > 1), None)
                 if number == ABSENT or len({*shapes[index]}) > 1 or other is None:
                     continue
-                found = self._find_held_axes(node, index, shapes[index], other)
+                found = self._find_hardcoded_axes(node, index, shapes[index], other)
                 if found:
-                    self.held += found
+                    self.hardcoded += found
                     is_elementwise = node.op not in SEARCHED_OPERATORS
                     return other if is_elementwise and None not in other else None
         return None
 
     def record_failure(self, node: Node, failures: LaneFailures) -> None:
         """Record a failing node in which no hard-coded size is known."""
-        if not any(held.node is node for held in self.held):
-            self.held.append(HeldNumber(node, None, next((reason for reason in failures if reason), "it fails")))
+        if not any(size.node is node for size in self.hardcoded):
+            self.hardcoded.append(
+                HardcodedSize(node, None, next((reason for reason in failures if reason), "it fails"))
+            )
 
     def marks_of(self, tensor: int) -> tuple[BatchMark, ...] | None:
         """Return None, because the tracker does not track the batch."""
@@ -170,7 +172,7 @@ class _HeldSizeTracker(BatchTracker):
 
         return not node.domain and (node.op in SEARCHED_OPERATORS or find_operator(node).is_pointwise)
 
-    def _find_held_axes(self, node: Node, index: int, own: LaneShapes, other: LaneShapes) -> list[HeldNumber]:
+    def _find_hardcoded_axes(self, node: Node, index: int, own: LaneShapes, other: LaneShapes) -> list[HardcodedSize]:
         """Return the hard-coded sizes on the axes of a constant input.
 
         `own` contains the shape of this input for each size assignment, and `other` the shape of an input that changes.
@@ -185,7 +187,7 @@ class _HeldSizeTracker(BatchTracker):
             beside = axis + rank - len(first) if not is_product else rank - 1 if index else rank - 2
             sizes = tuple([shape[beside] for shape in changing]) if 0 <= beside < rank else ()
             if sizes and sizes[0] == size and len({*sizes}) > 1:
-                found.append(HeldNumber(node, size, f"axis {axis} of {name}", self._format_sizes(sizes), True, axis))
+                found.append(HardcodedSize(node, size, f"axis {axis} of {name}", self._format_sizes(sizes), True, axis))
         return found[:1] if is_product else found
 
     def _correct_reshape(self, visit: NodeVisit) -> LaneShapes:
@@ -198,7 +200,7 @@ class _HeldSizeTracker(BatchTracker):
         target = targets[0]
         if output is None or target is None or len(inputs) < len(visit.input) or len(target) != len(output):
             return visit.outputs
-        lanes, numbers = [[*output] for _ in inputs], list[HeldNumber]()
+        lanes, numbers = [[*output] for _ in inputs], list[HardcodedSize]()
         for before, after in _pair_axes(inputs[0], output):
             sizes = tuple([prod([shape[axis] for axis in before]) for shape in inputs])
             dims = [tuple([shape[axis] for shape in inputs]) for axis in before]
@@ -219,16 +221,16 @@ class _HeldSizeTracker(BatchTracker):
                 if target[axis] > 0 and len({*by_lane}) > 1:
                     holder = f"target {','.join(map(str, target))}"
                     numbers.append(
-                        HeldNumber(visit.node, size, holder, text, len(entries) == 1, axis, (TARGET_INPUT, axis))
+                        HardcodedSize(visit.node, size, holder, text, len(entries) == 1, axis, (TARGET_INPUT, axis))
                     )
             if chosen is None and any(visit.problems):
                 message = next(problem.message for problem in visit.problems if problem)
-                self.held += [*numbers, HeldNumber(visit.node, None, message)]
+                self.hardcoded += [*numbers, HardcodedSize(visit.node, None, message)]
                 return visit.outputs
             if chosen is None:
-                self.held += numbers
+                self.hardcoded += numbers
                 return visit.outputs
-        self.held += [replace(held, is_inferable=len(numbers) == 1 and -1 not in target) for held in numbers]
+        self.hardcoded += [replace(size, is_inferable=len(numbers) == 1 and -1 not in target) for size in numbers]
         return tuple(map(tuple, lanes))
 
     def _restore_seen_shape(self, visit: NodeVisit) -> LaneShapes | None:
@@ -248,8 +250,8 @@ class _HeldSizeTracker(BatchTracker):
         for axis, sizes in enumerate(zip(*seen[0], strict=True)):
             if target[axis] > 0 and len({*sizes}) > 1:
                 holder, text = f"target {','.join(map(str, target))}", self._format_sizes(sizes)
-                self.held.append(
-                    HeldNumber(visit.node, output[axis], holder, text, False, axis, (TARGET_INPUT, axis), True)
+                self.hardcoded.append(
+                    HardcodedSize(visit.node, output[axis], holder, text, False, axis, (TARGET_INPUT, axis), True)
                 )
         return seen[0]
 
@@ -293,8 +295,8 @@ class _HeldSizeTracker(BatchTracker):
             sizes = tuple([shape[axis] for shape in inputs]) if axis >= 0 else ()
             if sizes and number == sizes[0] and len({*sizes}) > 1:
                 holder = f"target {','.join(map(str, target))}"
-                self.held.append(
-                    HeldNumber(
+                self.hardcoded.append(
+                    HardcodedSize(
                         visit.node,
                         number,
                         holder,
@@ -323,7 +325,9 @@ class _HeldSizeTracker(BatchTracker):
             if len({*scaled}) > 1:
                 axes = [index % len(shapes[0]) for index in node.attributes.get("axes", range(len(shapes[0])))]
                 place = (RESIZE_SIZES_INPUT, axes.index(axis)) if axis in axes else None
-                self.held.append(HeldNumber(node, number, "sizes", self._format_sizes(scaled), False, axis, place))
+                self.hardcoded.append(
+                    HardcodedSize(node, number, "sizes", self._format_sizes(scaled), False, axis, place)
+                )
                 for lane, corrected in zip(lanes, scaled, strict=True):
                     lane[axis] = corrected
         walk.set_shape(node.outputs[0], tuple(map(tuple, lanes)), walk.dtypes[node.outputs[0]])
@@ -348,7 +352,7 @@ class _HeldSizeTracker(BatchTracker):
         return ""
 
 
-def find_held_sizes(judged: JudgedModel, names: Sequence[str]) -> HeldSizes:
+def find_hardcoded_sizes(judged: JudgedModel, names: Sequence[str]) -> HardcodedSizes:
     """Find the hard-coded sizes of a model that should change with the free dims `names`.
 
     Raises `ShapeError` (usage) if a name is not a free dim of the inputs or is the batch dim, or if there are too many
@@ -372,10 +376,10 @@ def find_held_sizes(judged: JudgedModel, names: Sequence[str]) -> HeldSizes:
         Lane(reference.batch, FrozenDict({**home, **sizes}), judged=True)
         for sizes in _iter_multiples({name: home[name] for name in names})
     ]
-    tracker = _HeldSizeTracker(names)
+    tracker = _HardcodedSizeTracker(names)
     walk_model(walk.model, replace(choice, lanes=tuple(lanes)), tracker)
     sizes = FrozenDict({name: home[name] for name in names})
-    return HeldSizes(sizes, tuple(tracker.held), tracker.unchecked_count)
+    return HardcodedSizes(sizes, tuple(tracker.hardcoded), tracker.unchecked_count)
 
 
 def _iter_declared_sizes(walk: WalkState) -> Iterator[tuple[str, int]]:

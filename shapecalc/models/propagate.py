@@ -319,7 +319,7 @@ class BatchTracker:
         for node in iter_nodes((walk.model.graph,)):
             if find_control_flow(node) is not ControlFlow.IF:
                 continue
-            conditions = walk.elements_of(node.inputs[0]) or walk.all_unknown
+            conditions = (walk.elements_of(node.inputs[0]) if node.inputs else None) or walk.all_unknown
             if all(conditions[lane] is not None for lane in walk.judged_lanes):
                 continue
             for number in [number for inner in iter_nodes(node.bodies) for number in inner.outputs if number]:

@@ -123,7 +123,10 @@ class NodeVisit:
 
 @dataclass(slots=True, eq=False)
 class NodeSignature:
-    """What shape inference of a node depends on: the operator, the attributes, and the present inputs and outputs."""
+    """The properties of a node on which shape inference depends.
+
+    These are the operator, the attributes, and which inputs and outputs are present.
+    """
 
     schema: Any
     message: Any

@@ -87,7 +87,7 @@ class Walker:
         self.trial_depth = 0
         """The number of enclosing loops whose bodies are currently walked as a trial."""
         self._tried_outputs: list[tuple[Sequence[LaneShapes | None], Sequence[int], LaneFailures | None]] | None = None
-        """The calls of `record_outputs` while a node is only tried, as its arguments after the node.
+        """The outputs of a node that is only tried, each entry with the arguments of a `record_outputs` call.
 
         It is None while outputs are recorded.
         """

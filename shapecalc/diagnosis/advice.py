@@ -167,7 +167,8 @@ FRAMEWORK_REMEDIES = {
     ("lengths-differ", "numpy"): "make both from the same rows, and print their lengths before that line",
     ("lengths-differ", "torch"): "print both shapes before that line, and make them equal where they are made",
     ("indivisible", "torch"): "print both numbers where they are set: the groups or heads must divide the channels",
-    ("lengths-differ", "coreml"): "expand the value before it is assigned: the converter does not broadcast it",
+    ("lengths-differ", "coreml"): "print both shapes: the converter does not broadcast an assigned value; if one is "
+    "meant for all, expand it before",
     (
         "channels-differ",
         "torch",

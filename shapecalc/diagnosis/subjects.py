@@ -71,7 +71,8 @@ WEAK_KINDS = ("ratio", "shared-factor", "one-size", "last-batch", "homogeneous")
 """The kinds of explanations with the weakest evidence, which are omitted if a fix resolves."""
 REMEDIES_BY_SUBJECT = {
     DECLARED_INPUT: "give it the declared shape, or export the model again with the other",
-    MASK_SUBJECT: "build the mask from the tensor that it indexes, or pad it to its dims",
+    MASK_SUBJECT: "print both shapes: make the mask from the tensor that it indexes, and find the part "
+    "that one of them lacks",
     LOSS_SUBJECT: "give predictions and targets the same dims; a flatten must keep the batch, x.flatten(1)",
     "optimization profile that does not contain the shape": "give it a shape between those of the profile, "
     "or build the engine again with one that contains it: --minShapes, --optShapes, --maxShapes",

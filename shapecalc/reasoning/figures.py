@@ -1353,7 +1353,8 @@ def _explain_difference(actual: int, expected: int, context: MismatchContext) ->
         2 if is_printed else 3,
         f"{large} = {small}+{rest}",
         f"{rest} are missing on one side: would be a part that was not joined, {what}",
-        f"find the {rest}, and join them on the side of {small}: pad a mask with a value for them",
+        f"find the {rest} that the side of {small} lacks; if they belong there, join them, and pad a mask with a value "
+        "for them",
     )
 
 

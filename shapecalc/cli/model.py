@@ -117,7 +117,7 @@ def run_model(file: str, output_options: OutputOptions, **arguments: Any) -> int
 def _check_unused_options(arguments: Mapping[str, Any], writing: Sequence[str], output_options: OutputOptions) -> None:
     """Raise `ShapeError` (usage) for an option that only affects checks.
 
-    It is raised if `--static` alone or `--rename` alone writes a file, because the model is then not checked.
+    With only `--static` or `--rename`, a file is written without checking the model.
     """
     checking = {"--batch": arguments["batch"], "--set": arguments["shapes"], "--where": arguments["where"]}
     checking["--strict"] = output_options.strict

@@ -44,7 +44,7 @@ UNPRINTABLE_CODES = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x20
 """Code points of characters that change the direction or the line breaks of a text."""
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
 SPECIAL = frozenset("[](){}<>:='\"%!|")
-"""Characters that cannot be in a dim. A text with one of them is matched with the formats of `core.spellings`."""
+"""Characters that cannot be in a dim. A string with one of them is matched against the formats of `core.spellings`."""
 UNKNOWN_WORDS = ("?", "None")
 """The spellings of an unknown size."""
 INPUT_UNKNOWNS = ("-1", "_")

@@ -684,7 +684,7 @@ def _insertion_remedy(shape: tuple[int, ...], target: tuple[int, ...], line: str
 
 
 def _expand_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for a tensor that is expanded or assigned to a target, or an empty string."""
+    """Return the fix for an expand, or for an assignment to a slice, or an empty string."""
     shape, target = numeric_sizes(message.input), numeric_sizes(message.target)
     line = message.failing_line.text if message.failing_line else ""
     if not shape or not target:

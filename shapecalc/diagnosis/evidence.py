@@ -39,7 +39,7 @@ RESIDUAL = re.compile(
 ONNX_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
 """The frameworks that may run an ONNX file with declared shapes."""
 FILE_FRAMEWORKS = (*ONNX_FRAMEWORKS, "tflite", "coreml", "opencv")
-"""The frameworks that run a model file, so that no shape can be printed inside the model."""
+"""The frameworks that run model files. A user cannot print shapes inside such a model."""
 PRINT_DETAILS = "print([(d['name'], d['shape']) for d in interpreter.get_input_details()]) and x.shape"
 """The code that prints what a TensorFlow Lite model takes, and what it is given."""
 INPUT_PRINTS = {

@@ -64,7 +64,7 @@ def operation_noun(op: str | None) -> str:
 
 
 def find_facts(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
-    """Yield facts about the numbers of a message, and about its resolved request."""
+    """Yield sentences about the sizes in a message, and about its resolved request."""
     yield from chain(
         _iter_rank_findings(message),
         _iter_operand_findings(message, trace),

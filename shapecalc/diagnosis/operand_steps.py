@@ -82,7 +82,7 @@ KEEP_AXIS = {"torch": "keepdim=True"}
 REPEATS = {"torch": ", as k.repeat_interleave(n, dim)", "jax": ", as jnp.repeat(k, n, axis)"}
 """The code that repeats a shared side, keyed by framework (the documentation of each)."""
 ISIN = {"numpy": "np.isin", "torch": "torch.isin", "jax": "jnp.isin"}
-"""The function that tests membership, keyed by framework (the documentation of each)."""
+"""The function that tests membership, keyed by framework. Source: the frameworks' documentation."""
 MULTIPLES = (
     "if these are maps of a network that halves and doubles them, pad or resize the picture until its sides are "
     "multiples of all its strides, often of 32"

@@ -546,7 +546,7 @@ def _keras_rank_remedy(message: ParsedMessage) -> str:
 
 
 def _same_count_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
-    """Return the remedy for a sample with the declared element count but another rank, or an empty string."""
+    """Return the fix for a sample with the declared element count but a different rank, or an empty string."""
     given, wanted = numeric_sizes(shape[1:]), numeric_sizes(declared[1:])
     if len(given) != len(wanted) and given and wanted and prod(given) == prod(wanted) > 0:
         return f"reshape each sample: x.reshape({', '.join(map(str, (-1, *wanted)))})"

@@ -55,8 +55,8 @@ def find_mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
 def explain_prediction(answer: Trace | Chain, predicted: Sequence[Dim | None] | None) -> Mistake | None:
     """Return the mistake that explains a predicted output shape.
 
-    Returns None if the prediction is correct or unexplained. A dim of None in `predicted` is not predicted. If
-    `predicted` itself is None, a refusal is predicted.
+    Returns None if the prediction is correct or unexplained. A dim of None in `predicted` matches any
+    dim. If `predicted` itself is None, the user predicts an error.
 
     >>> import shapecalc as sc
     >>> explain_prediction(sc.transpose((2, 3, 4), (1, 2, 0)), (4, None, None)).kind

@@ -167,9 +167,9 @@ def select_kinds(topics: str) -> tuple[ExerciseKind, ...]:
 
 
 def question_topic(question: str) -> str:
-    """Return a topic on which exercises practise the rules of a question.
+    """Return the topic whose exercises cover the rules of a question.
 
-    If there are several such topics, returns the topic of the easiest kind; if there is none, returns `build`.
+    If there are several such topics, the easiest one is returned. If there is none, `build` is returned.
 
     >>> question_topic("reshape 2,3,4 2,-1"), question_topic("reshape 2,3 3,2")
     ('infer', 'build')

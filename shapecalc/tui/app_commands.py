@@ -125,7 +125,7 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
 
 
 def _quote_chain(words: Sequence[str]) -> list[str]:
-    """Join the words of an unquoted chain to one word.
+    """Join the words of an unquoted chain into one argument.
 
     >>> _quote_chain(["chain", "2,3", "|", "reshape", "6", "--where", "N=1"])
     ['chain', '2,3 | reshape 6', '--where', 'N=1']

@@ -636,9 +636,9 @@ def _comparison_title(state: ExploreState) -> str:
 
 
 def comparison_text(state: ExploreState, width: int, height: int) -> Text:
-    """Draw the right answer beside the result of the user's mistake.
+    """Draw the correct answer and the result of the user's mistake side by side.
 
-    The text is empty if the right answer is hidden, or if the prediction is not the result of a common mistake.
+    The text is empty if the correct answer is hidden, or if the prediction is not the result of a common mistake.
     """
     if not state.is_learning or state.answer is None or state.is_answer_hidden:
         return Text()

@@ -291,7 +291,7 @@ class FilmScreen(widgets.Dialog[None]):
             yield widgets.ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Create the timer that advances the film, and hide the field for answers."""
+        """Create the timer that advances the film, and hide the answer field."""
         self._clock = self.set_interval(1 / TICK_RATE, self.tick, pause=True)
         self.query_one(FilmPane).focus()
         self.query_one("#question").display = False

@@ -674,7 +674,7 @@ class LessonsScreen(TaskScreen):
     def _entry_count(self) -> int:
         """The number of entries in the list.
 
-        The entries are the lessons, followed by the visible topics or by the end of a learning path.
+        In a learning path, the last entry is its end. Elsewhere, the visible topics follow the lessons.
         """
         return len(self.course.lessons) + (self.course.is_path or len(TOPICS) * self._is_list_visible)
 

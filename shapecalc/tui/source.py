@@ -1,4 +1,4 @@
-"""The screen of source code.
+"""The screen that shows source code.
 
 The screen shows the code with the shapes of each line, and a picture of the selected line.
 """

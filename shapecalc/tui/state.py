@@ -455,7 +455,7 @@ class ExploreState:
 
     @property
     def visible_answer(self) -> Trace | Chain | None:
-        """The answer to draw; while its validity is hidden, it has no steps."""
+        """The answer to draw. It has no steps while the app asks whether the request is valid."""
         return unresolved_trace(self.answer) if self.must_predict_validity and self.answer is not None else self.answer
 
     @property

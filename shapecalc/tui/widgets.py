@@ -145,7 +145,7 @@ PANEL_KEYS = (
 """The keys in the line of keys while a panel has the focus."""
 MISTAKE_KEY_NAME = "m"
 MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "mistake", "draw a mistake with the same sizes beside it", 1)
-"""The key that draws the elements of a mistake with the same shape beside the elements."""
+"""The key that compares the elements with those of a mistake of the same shape."""
 MIN_LIST_WIDTH = 4
 """The minimum width, in cells, at which the height of a list is computed."""
 KEY_NAME_PATTERN = re.compile(r"\b(enter|esc|escape|tab|F[0-9]{1,2})\b")

@@ -18,7 +18,9 @@ from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import element_count_text, rank_text, remainder_text, shape_text, truncate
 
 COPIED_ZERO_FACTS, COPIED_FROM_LEFT_FACTS = FrozenDict(from_left=False), FrozenDict(from_left=True)
-"""The step facts of a copied 0. The fact from_left adds "from the left" to the explanation."""
+"""The facts of a step in which a 0 copies a dim.
+
+The fact from_left adds "from the left" to the explanation."""
 
 
 def reshape(

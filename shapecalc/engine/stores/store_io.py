@@ -89,7 +89,7 @@ class ArrayMetadata(Record):
 
 
 class Store(Record):
-    """An open array in a store."""
+    """An open array of a store, with the functions that read and write it."""
 
     array: Any
     """The array, as an object of the library that opened the store."""

@@ -121,7 +121,7 @@ class InterpreterState:
         self.loop_exits = LoopExits(None)
         """The unknown conditions that may end the current iteration of a loop."""
         self.in_shape_argument = False
-        """Whether a shape argument is being evaluated. In it, an input of rank 1 denotes a size."""
+        """Whether a shape argument is being evaluated; an input of rank 1 then denotes a size."""
 
     def bind_inputs(self, inputs: Mapping[str, Shape], strides: Mapping[str, Shape] = EMPTY_DICT) -> None:
         """Bind the names of the input tensors.

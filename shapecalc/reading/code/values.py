@@ -71,7 +71,7 @@ UNKNOWN_INTEGER = float("nan")
 UNKNOWN_ELEMENT = float("nan")
 """An unknown number that depends on the elements of a tensor."""
 PENDING_CHANGE = "?"
-"""The placeholder for an untraced change while the expression that causes it is evaluated."""
+"""The placeholder for a change of the elements, until the expression that causes it is evaluated."""
 
 
 class StageRefused(Exception):

@@ -163,7 +163,7 @@ NEEDS_SIZE = Rule(
     "needs-size",
     "the answer depends on the value of a named size",
     "For example, a slice from the fifth last to the third element of a dim N is empty if N is at least 8. The value "
-    "of N also decides whether given strides fit a dim N. Set the sizes with --where.",
+    "of N also decides whether given strides are valid for a dim N. Set the sizes with --where.",
     "shapecalc slice N,L -5:3",
     "arithmetic",
 )

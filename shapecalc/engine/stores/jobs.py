@@ -70,7 +70,7 @@ class StoreJob(Record):
     """The absolute path of the source, because a worker has its own working directory."""
     source_digest: str
     """The digest of the source, computed before the source was opened."""
-    store: store_io.Store
+    store: store_io.StoredArray
     plan: StorePlan
     threads: int
 
@@ -151,7 +151,7 @@ class _ChunkReader:
     The cache contains up to `memory` bytes.
     """
 
-    def __init__(self, store: store_io.Store, memory: int) -> None:
+    def __init__(self, store: store_io.StoredArray, memory: int) -> None:
         self.store = store
         most = memory // max(1, prod(store.chunks) * store.array.dtype.itemsize)
         self.read_chunk = lru_cache(max(1, most))(self._read_chunk)
@@ -480,7 +480,7 @@ def _view_as_bytes(elements: Any) -> Any:
     return np.ascontiguousarray(elements).view(np.uint8).reshape(len(elements), -1)
 
 
-def _iter_all_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
+def _iter_all_indices(store: store_io.StoredArray) -> Iterator[tuple[IndexArrays, int]]:
     """Yield batches of element indices that cover the array, with the batch sizes.
 
     A batch is within one chunk, and has at most `COMPARISON_BATCH_SIZE` elements.
@@ -493,7 +493,7 @@ def _iter_all_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]
         yield tuple([axis_index + start for axis_index, (start, _) in zip(indices, region, strict=True)]), prod(counts)
 
 
-def _iter_sampled_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
+def _iter_sampled_indices(store: store_io.StoredArray) -> Iterator[tuple[IndexArrays, int]]:
     """Yield one batch of random element indices, and the batch size.
 
     The batch includes the first and the last element.

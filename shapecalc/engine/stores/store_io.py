@@ -88,7 +88,7 @@ class ArrayMetadata(Record):
         return None
 
 
-class Store(Record):
+class StoredArray(Record):
     """An open array of a store, with the functions that read and write it."""
 
     array: Any
@@ -142,7 +142,7 @@ def _iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
                 linked |= {real} if entry.is_symlink() else set()
 
 
-def open_store(location: str) -> Store:
+def open_store(location: str) -> StoredArray:
     """Open an array, such as `x.zarr:group/array`, `x.h5:/data` or `x.npy`.
 
     An open store is cached. Raises `FileError` if the array cannot be used.
@@ -165,7 +165,7 @@ def _read_store_stamp(path: Path) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=8)
-def _open_store(location: str, _stamp: tuple[int, ...]) -> Store:
+def _open_store(location: str, _stamp: tuple[int, ...]) -> StoredArray:
     path, member = split_file_argument(location)
     try:
         with convert_to_file_error(location):
@@ -183,7 +183,7 @@ def _open_store(location: str, _stamp: tuple[int, ...]) -> Store:
     )
 
 
-def _open_zarr(folder: Path) -> Store:
+def _open_zarr(folder: Path) -> StoredArray:
     array = _open_zarr_array(str(folder), "r")
     if array.dtype.hasobject:
         raise UnreadableError("it holds objects, which are not moved")
@@ -192,10 +192,10 @@ def _open_zarr(folder: Path) -> Store:
         raise UnreadableError("its metadata give chunks that hold nothing")
     if metadata.inner_chunks is not None:
         return _make_block_store(array, str(folder), metadata.inner_chunks, metadata)
-    return Store(array, make_zarr_chunks(array, folder), metadata.chunks, metadata.chunks, metadata)
+    return StoredArray(array, make_zarr_chunks(array, folder), metadata.chunks, metadata.chunks, metadata)
 
 
-def _open_hdf5(path: str, member: str) -> Store:
+def _open_hdf5(path: str, member: str) -> StoredArray:
     import h5py
 
     with convert_to_unreadable_error(LIBRARY_ERRORS):
@@ -206,10 +206,10 @@ def _open_hdf5(path: str, member: str) -> Store:
 
 def _make_block_store(
     array: Any, path: str, chunks: IntTuple, metadata: ArrayMetadata | None, scratch: int = 0
-) -> Store:
+) -> StoredArray:
     """Create a store that is read in blocks of several chunks."""
     block = choose_block_shape(chunks, array.shape, array.dtype.itemsize)
-    return Store(array, SliceReader(array, path), chunks, block, metadata, scratch)
+    return StoredArray(array, SliceReader(array, path), chunks, block, metadata, scratch)
 
 
 def choose_block_shape(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
@@ -225,7 +225,7 @@ def choose_block_shape(chunks: Sequence[int], shape: Sequence[int], itemsize: in
     return tuple(block)
 
 
-def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: IntTuple) -> None:
+def create_store(folder: Path, source: StoredArray, axis_map: AxisMap, chunks: IntTuple) -> None:
     """Create the output array of an axis map by writing its metadata.
 
     Raises `OSError` if the metadata cannot be written.

@@ -157,7 +157,7 @@ def find_size_limits(model: Model, choice: InputChoice, *, has_failures: bool) -
     a few small sizes, and conditions are searched only if it fails at one of them.
     """
     prober = _Prober(model, choice)
-    if not prober.dims or len(prober.dims) > MAX_FREE_DIMS:
+    if not prober.dims or len(prober.dims) > MAX_FREE_DIMS or PROBES_PER_DIM * len(prober.dims) > prober.max_probes:
         return SizeLimits()
     others = [name for name in prober.dims if name != choice.batch]
     if not has_failures:

@@ -229,7 +229,9 @@ SIZES_CALL = re.compile(r"\.(?:view|reshape|expand|repeat|permute|transpose|unsq
 SHAPE_ATTRIBUTE = re.compile(r"\.(?:shape|size|ndim)\b(?!\()")
 VALUE_NAME = re.compile(r"(?<![\w.'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?!\w|\s*\(|=(?!=)|\[[^\]]*\]\()")
 """A name in code that is neither called nor a keyword."""
-FRAME = re.compile(r"File \"?(?P<file>[^\",]{1,300})\"?(?:, line |:)(?P<number>\d{1,7})(?:, in \S{1,100})?$")
+FRAME = re.compile(
+    r"File \"?(?P<file>[^\",]{1,300})\"?(?:, line |:)(?P<number>\d{1,7})(?:, in (?P<function>\S{1,100}))?$"
+)
 """A line of a traceback; the next line is its code."""
 NOTEBOOK_FRAME = re.compile(r"(?P<file>\S{1,300}\.py) in [\w<>]{1,80}(?:\(|$)")
 """A line of a traceback in a notebook, above a listing of code."""
@@ -875,8 +877,17 @@ def _find_line_below(cleaned: CleanText, last: int) -> FailingLine | None:
         frame = FRAME.match(line)
         if frame and not LIBRARY.search(frame["file"]) and not FRAME.match(code) and not NOT_FAILING.match(code):
             frames.append(FailingLine(code, frame["file"], int(frame["number"])))
-    is_outermost_first = any("most recent call last" in line for line in lines)
+    is_outermost_first = any("most recent call last" in line for line in lines) or _is_call_first(lines)
     return frames[-1 if is_outermost_first else 0] if frames else None
+
+
+def _is_call_first(lines: list[str]) -> bool:
+    """Return whether the code of the first of two frames calls the function of the second."""
+    frames = [(FRAME.match(line), code) for line, code in pairwise(lines)]
+    pairs = pairwise([(frame, code) for frame, code in frames if frame])
+    return any(
+        two["function"] and re.search(rf"\b{re.escape(two['function'])}\(", code) for (_, code), (two, _) in pairs
+    )
 
 
 def find_call(text: str, op: str | None, target: PrintedSizes | None = None) -> CodeCall | None:

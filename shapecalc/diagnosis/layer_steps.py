@@ -360,7 +360,7 @@ def _conv_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Rem
     pair = (mismatch.actual, mismatch.expected)
     if len(shape) == 3 and pair == (2, 1):
         yield RemedyStep("if it is stereo audio, make it mono: x.mean(1, keepdim=True)", False)
-    if not shape and pair in CONVERSIONS:
+    if not shape and pair in CONVERSIONS and pair != (3, 4):
         names = f"{COLOURS[mismatch.actual]} to {COLOURS[mismatch.expected]}"
         yield RemedyStep(f"if it is a picture, convert it from {names}, as by {CONVERSIONS[pair]}", False)
     yield RemedyStep(_choice_step(message, mismatch, "channels"), False)
@@ -390,6 +390,13 @@ def _convert_image_step(message: ParsedMessage, shape: tuple[int, ...], mismatch
     is_picture = pair in CONVERSIONS and len(sides) == 2 and min(sides) >= MIN_PICTURE_SIDE
     if not is_picture or (4 in pair and is_image_pipeline(message)):
         return ""
+    if pair == (3, 4):
+        build = f", or build the first layer for 3, {mismatch.rebuilt}" if mismatch.rebuilt else ""
+        return (
+            f"{print_step(message, 'x.shape')}, and find what the 4 channels of the layer are: alpha, depth, a mask, "
+            f"or the four colours of a packed raw frame; give it those 4{build}; only if it is a picture and the "
+            f"fourth is alpha, {CONVERSIONS[pair]}"
+        )
     return (
         f"if it is a picture, convert it from {COLOURS[mismatch.actual]} to {COLOURS[mismatch.expected]}: "
         f"{CONVERSIONS[pair]}" + (f"; or build the first layer for it, {mismatch.rebuilt}" if mismatch.rebuilt else "")

@@ -62,6 +62,14 @@ SUBSCRIPT = re.compile(r"subscript (\w) has size \d+ for operand (\d+)")
 METRIC_NODE = re.compile(r"(?i)^metrics?/|/metrics?/|accuracy|/equal$")
 LOSS_NODE = re.compile(r"(?i)loss|squared_?difference|cross_?entropy|mean_squared|mean_absolute")
 POSITION_WORDS = re.compile(r"(?i)pos_?emb|position|pos_enc|\bpe\b|positional")
+GRADIENT_CALL = re.compile(r"\b(?:value_and_)?grad\(")
+"""A call that differentiates a function, inside of which an operation fails."""
+MODEL_PATH = re.compile(
+    r"(?i)\b(?P<setting>\w*model\w*(?:dir|path|file)\w*)\s?[=: ]\s?[\"']?(?P<path>[\w./\\:-]{3,200})"
+)
+"""A setting that names the file or folder of a model."""
+FILE_RUNNERS = (*FILE_FRAMEWORKS, "paddle")
+"""The frameworks whose runtimes run saved models."""
 LOSS_LINE = re.compile(r"(?i)loss|criterion|mse\b|\bbce|cross_entropy|y_true")
 STATISTICS_LINE = re.compile(r"(?i)\b(?:mean|std)\b(?!\()|\bnormali[sz]e\(")
 REPEAT_REMEDY = "repeat the one of size 1, x.expand(...), if these are batches: a concatenation does not broadcast"
@@ -178,6 +186,20 @@ def _are_maps_rounded(mismatch: OperandMismatch) -> bool:
         mismatch.axis is None and mismatch.message.op == CONCAT.name and _concat_axis(mismatch) in (None, 1)
     )
     return mismatch.sizes is not None and is_map and is_bordered(mismatch.sizes)
+
+
+def _model_path(mismatch: OperandMismatch) -> str:
+    """Return the setting of a model's path in the text of a runner of model files, or an empty string."""
+    match = MODEL_PATH.search(mismatch.message.text) if mismatch.message.framework in FILE_RUNNERS else None
+    return f"{match['setting']}={match['path']}" if match else ""
+
+
+def _model_path_text(mismatch: OperandMismatch) -> str:
+    return (
+        f"compare the model with the program that runs it: the text has {_model_path(mismatch)}; if its name is that "
+        "of another task, give the model of this one, and print the shape of the input: a model of another task may "
+        "need sides that are multiples of its strides"
+    )
 
 
 def _concat_axis(mismatch: OperandMismatch) -> int | None:
@@ -625,6 +647,7 @@ BROADCAST_STEPS = (
         lambda mismatch: flattened_step(mismatch.shape, mismatch.other) != "",
         lambda mismatch: flattened_step(mismatch.shape, mismatch.other),
     ),
+    OperandStep(lambda mismatch: _are_maps_rounded(mismatch) and _model_path(mismatch) != "", _model_path_text),
     OperandStep(
         _are_maps_rounded,
         lambda mismatch: (
@@ -660,10 +683,14 @@ BROADCAST_STEPS = (
         ),
     ),
     OperandStep(
-        lambda mismatch: LOSS_LINE.search(mismatch.line) is not None,
+        lambda mismatch: LOSS_LINE.search(mismatch.line) is not None and not GRADIENT_CALL.search(mismatch.line),
         lambda mismatch: (
             f"{_print_text(mismatch)}: predictions and targets must have one shape"
-            + ("; for maps, F.interpolate(pred, size=target.shape[-2:])" if (mismatch.axis or 0) > 1 else "")
+            + (
+                "; for maps, F.interpolate(pred, size=target.shape[-2:])"
+                if (mismatch.axis or 0) > 1 and mismatch.message.framework == "torch"
+                else ""
+            )
         ),
         is_final=True,
     ),

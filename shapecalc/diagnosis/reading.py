@@ -40,6 +40,8 @@ LOSS_SUBJECT = "loss and its targets"
 MASK_SUBJECT = "mask of other dims than its tensor"
 """The subject of a message about a boolean mask or an index with other dims than its tensor."""
 WEIGHTS_SUBJECT = "weights that do not fit the model"
+LOADING_CALL = re.compile(r"\b(?:load_weights\w*|set_weights|load_model|batch_set_value)\(")
+"""A call that assigns saved weights to the variables of a model."""
 """The subject of a message about weights with other shapes than the model."""
 UNKNOWN_MESSAGE = "message that is not known"
 """The subject of a message if only the program that prints it is known."""
@@ -270,10 +272,11 @@ def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, in
         cause = "dims-differ"
     elif sentence.about is not None:
         cause = {DECLARED_INPUT: "declared-input", UNKNOWN_MESSAGE: "unknown-message"}.get(sentence.about, unrelated)
-        other = ParsedMessage(
-            framework, None, node.name, cause, quote, sentence.about, nearby_text=after, text=cleaned.text
-        )
-        return _add_shapes(replace(other, failing_line=context.find_failing_line(match, cleaned)), match.values)
+        failing = context.find_failing_line(match, cleaned)
+        is_loading = failing is not None and LOADING_CALL.search(failing.text) is not None
+        subject = WEIGHTS_SUBJECT if is_loading and sentence.about == LOSS_SUBJECT else sentence.about
+        other = ParsedMessage(framework, None, node.name, cause, quote, subject, nearby_text=after, text=cleaned.text)
+        return _add_shapes(replace(other, failing_line=failing), match.values)
     if node.op in ASSIGNMENTS:
         weights = ParsedMessage(framework, None, node.name, unrelated, quote, WEIGHTS_SUBJECT, text=cleaned.text)
         filled = _add_shapes(weights, match.values)

@@ -209,4 +209,11 @@ def _features_step(message: ParsedMessage, actual: int, expected: int) -> str:
     is_near = max(actual, expected) < VOCABULARY_RATIO * min(actual, expected)
     if is_near and min(actual, expected) > MIN_WORDS and TEXT_WORDS.search(message.text):
         return "fit the vectorizer once, on the training texts, and call only transform on the others"
+    times, remainder = divmod(actual, expected or actual)
+    if not remainder and 1 < times <= MAX_TIMES and expected > 1:
+        return (
+            f"print the shape of the data before predict and any reshape: {actual} = {times}*{expected}, and "
+            f"reshape(1, -1) makes one row of {times}; if so, keep the rows, x.reshape(-1, {expected}), or, where one "
+            f"is meant, find why {times} were selected: df.loc[label] gives as many as have that label"
+        )
     return ""

@@ -92,7 +92,7 @@ def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
     values |= {"axis": (weights.axes or [0])[0], "moved": format_sizes((*saved[2:], *saved[1::-1]))}
     values |= {"saved": format_sizes(saved), "times": two // one if one and two % one == 0 else 0}
     values |= {"one_model": VOCABULARIES.get(one, ""), "two_model": VOCABULARIES.get(two, "")}
-    values |= {"shape": ", ".join(map(str, built))}
+    values |= {"built_last": built[-1] if built else 0, "shape": ", ".join(map(str, built))}
     row = next((row for row in STEPS if row.applies(weights)), None)
     if row is not None:
         yield row.text.format(**values)
@@ -103,6 +103,13 @@ def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
 def _has_kernel_last(weights: Weights) -> bool:
     saved, built = weights.saved, weights.built
     return len(saved) == len(built) == 4 and saved[:2] != saved[2:] and saved[2:] == built[:2] and saved[2] == saved[3]
+
+
+def _is_turned_kernel(weights: Weights) -> bool:
+    """Return whether Keras transposed a kernel that differs from the model's in its outputs only."""
+    saved, built = weights.saved, weights.built
+    is_turned = len(saved) == len(built) == 4 and (*saved[2:], saved[1]) == built[:3] and saved[0] != built[3]
+    return weights.framework == "keras" and is_turned
 
 
 def _is_vocabulary(weights: Weights) -> bool:
@@ -190,6 +197,12 @@ STEPS = (
         "print(x.shape): the parameter has {one}, and {two} follow from the input; if the parameters are pretrained or "
         "loaded, the input is wrong: give it the size and the channels of their training; if you train the layer, "
         "leave its in_channels or in_units out, so that they are inferred",
+    ),
+    WeightStep(
+        _is_turned_kernel,
+        "the saved kernel makes {one} channels, the model's {built_last}: if this is the last layer, these follow from "
+        "the number of classes, as 3*(classes+5) of a YOLO: build the model with the classes of these weights, or "
+        "train this layer anew; the order of the axes is not the cause, Keras may turn a kernel that does not fit",
     ),
     WeightStep(
         _has_kernel_last,

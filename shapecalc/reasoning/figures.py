@@ -138,8 +138,8 @@ IMAGE_CHANNEL_ADVICE = {
     (4, 3): ("a picture with an alpha channel", "drop the alpha channel: image.convert('RGB'), or x[..., :3]"),
     (1, 3): ("a grey picture where colours are expected", "convert it to RGB, or repeat its channel 3 times"),
     (3, 4): (
-        "a picture in colours where a fourth channel is expected: alpha, depth or a mask",
-        "build the first layer for 3 channels, or give it the fourth: image.convert('RGBA')",
+        "a picture in colours where a fourth channel is expected: alpha, depth, a mask, or a raw frame of four colours",
+        "find what the fourth channel is and give it, or build the first layer for 3; image.convert('RGBA') adds alpha",
     ),
     (3, 1): (
         "a picture in colours where a grey one is expected",

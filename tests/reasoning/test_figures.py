@@ -34,6 +34,8 @@ EXPLAINED = [
     ),
     ((300, 301), MismatchContext(axis=3, text="h = layer(h, mask, c)"), "one-more", "301 = 300+1"),
     ((4, 3), MismatchContext(is_channel=True), "channels", "4 and 3 channels"),
+    ((3, 4), MismatchContext(is_channel=True), "channels", "3 and 4 channels"),
+    ((51200, 25088), FEATURES, "maps", "51200 = 512*10*10, 25088 = 512*7*7"),
     ((1024, 768), FEATURES, "encoder", "1024 and 768 features"),
     ((768, 3072), FEATURES, "encoder", "3072 = 4*768"),
     ((245, 180), FEATURES, "maps", "245 = 5*7*7, 180 = 5*6*6"),

@@ -470,6 +470,8 @@ def _draw_window_ruler(
         for window in dict.fromkeys((*range(first_count), count - 1))
         if has_windows and 0 <= window < count
     ]
+    if has_windows and count - 1 > first_count:
+        spans.insert(first_count, (glyphs.ellipsis, "", []))
     spans += [
         ("added" if is_transposed else "left over", glyphs.excess, [range(last, padded_end)]),
         ("past the end", glyphs.excess, [range(padded_end, last)]),
@@ -479,7 +481,11 @@ def _draw_window_ruler(
     rows: list[RulerRow] = [
         ("positions", lambda index: str(index - begin) if index - begin in range(size) else padding(index))
     ]
-    rows += [(head, _make_index_labeller(sign * cell_width, places)) for head, sign, places in spans if any(places)]
+    rows += [
+        (head, _make_index_labeller(sign * cell_width, places))
+        for head, sign, places in spans
+        if any(places) or head == glyphs.ellipsis
+    ]
     notes = []
     if begin > 0 or end > 0:
         mode, label = numbers.get("mode", CONSTANT), "cut off" if is_transposed else "padding"

@@ -183,14 +183,14 @@ def draw_join_tapes(answer: Trace | Chain, width: int = 78, glyphs: GlyphSet = U
 def draw_uneven_rows(count: int, length: int, width: int, glyphs: GlyphSet = UNICODE) -> Text | None:
     """Draw elements in rows of a length that does not divide the element count.
 
-    The missing elements of the last row are marked. Returns None if there are too many elements or rows, or if a row
-    does not fit the width.
+    The last row contains the elements that are left over; its other places are marked. Returns None if there are too
+    many elements or rows, or if a row does not fit the width.
 
     >>> from shapecalc.render.canvas import ASCII
     >>> print(draw_uneven_rows(7, 3, 40, ASCII))
     row 0  [0 1 2|
     row 1  [3 4 5|
-    row 2  [6 x x|  2 missing
+    row 2  [6 x x|  1 left over
     """
     rows, digits = -(-count // length), len(str(count - 1))
     if count > MAX_TAPE_ELEMENTS or rows > MAX_UNEVEN_ROWS or (digits + 1) * length + LABEL_GAP + 24 > width:
@@ -202,7 +202,7 @@ def draw_uneven_rows(count: int, length: int, width: int, glyphs: GlyphSet = UNI
         line.append(" ".join(str(number).rjust(digits) for number in present), tint_style(row))
         missing = length - len(present)
         line.append("".join(f" {glyphs.fail.rjust(digits)}" for _ in range(missing)), BOLD_ERROR)
-        line.append(glyphs.separators[1], "dim").append(f"  {missing} missing" if missing else "", BOLD_ERROR)
+        line.append(glyphs.separators[1], "dim").append(f"  {len(present)} left over" if missing else "", BOLD_ERROR)
         lines.append(line)
     return stack_texts(lines)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -99,12 +100,10 @@ MIN_GRID_LINES, MAX_GRID_LINES = 12, 24
 """
 WIDE_LINES = 40
 """The minimum total height of the panels, in lines, at which the comparison can list the dialects in columns."""
-SIDE_PANELS, COLUMN_PANELS = ("compare", "code", "signs", "help"), ("steps", "legend")
+SIDE_PANELS, COLUMN_PANELS = ("compare", "code"), ("steps", "legend")
 """The ids of the panels that can be below the answer, in order of preference, and of those in the column of a wide
 screen.
 """
-PANEL_TITLES = {"legend": "Signs", "help": "Keys"}
-"""The title of each panel whose title differs from its id."""
 MAX_STEPS_LINES = 30
 """The maximum number of lines of the steps in the column of a wide screen."""
 EMPTY_FIELD = "–"  # noqa: RUF001
@@ -235,7 +234,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         for name in ("step", *SIDE_PANELS, *COLUMN_PANELS):
             panel = self.query_one(f"#{name}", Panel)
             panel.can_focus = False
-            panel.set_title(PANEL_TITLES.get(name, name.capitalize()))
+            panel.set_title(name.capitalize())
         self.query_one("#answer").border_title = "Answer"
         self.focus_initial_widget()
         if self.state.cursor is not None:
@@ -912,7 +911,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _is_wide(self) -> bool:
         """Whether the screen has a column with the steps and the signs."""
         size = self.app.size
-        return size.width >= side.MIN_WIDE_WIDTH and size.height >= side.MIN_WIDE_LINES
+        is_large = size.width >= side.MIN_WIDE_WIDTH and size.height >= side.MIN_WIDE_LINES
+        return is_large and not self.state.is_learning
 
     @property
     def _main_width(self) -> int:
@@ -1017,6 +1017,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         extend = partial(explore_text.add_step_list, state) if state.is_learning or not self._is_wide else None
         self.query_one("#step", Panel).set_drawing(draw_step, room if self._heights.step <= plan.step else 0, extend)
         self.query_one("#elements", Panel).set_renderer(self._elements_text)
+        if self._is_wide:
+            self.call_after_refresh(self._update_signs)
 
     def _plan_heights(self, width: int, free: int, answer_lines: int, card_lines: int) -> tuple[PanelHeights, int]:
         """Return the height of each panel, and the total height of the panels.
@@ -1142,14 +1144,18 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
     def _place_command(self, plan: PanelHeights, *, is_hidden: bool) -> int:
         """Show or hide the command line, and return the number of spare lines that remain.
 
-        Spare lines are used around the answer, and between the reasons and the panels below.
+        With spare lines, the answer has a frame and precedes the map. Other spare lines are used between the reasons
+        and the panels below.
         """
         spare = plan.spare if plan.command and not is_hidden else 0
         reason, answer = (self.query_one(f"#{name}", widgets.ClickableText) for name in ("reason", "answer"))
         is_framed = spare >= BORDER_LINES
         if is_framed:
             is_framed = max(map(cell_len, answer.text.plain.split("\n"))) <= self._main_width - BORDER_LINES
-        answer.set_class(is_framed, "-framed")
+        if is_framed != answer.has_class("-framed"):
+            answer.set_class(is_framed, "-framed")
+            main, middle, elements = (self.query_one(f"#{name}") for name in ("main", "middle", "elements"))
+            main.move_child(answer, before=middle) if is_framed else main.move_child(answer, after=elements)
         spare -= BORDER_LINES * is_framed
         has_gap = bool(spare and reason.text.plain)
         reason.set_class(has_gap, "-apart")
@@ -1167,8 +1173,8 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             names, lines = SIDE_PANELS[: bool(plan.compare)], plan.compare
         else:
             has_code = state.is_offered("code") and (self._code[0] != state.question or bool(self._code[1]))
-            shown = zip(SIDE_PANELS, (bool(plan.compare), has_code, not self._is_wide, True), strict=True)
-            names = tuple([name for name, is_shown in shown if is_shown][:2])
+            names = tuple(compress(SIDE_PANELS, (plan.compare, has_code)))
+            lines = lines if has_code else plan.compare
         names, lines = ((), 0) if is_hidden or not names else (names, lines)
         body = self.app.size.height - 1 - BORDER_LINES - self._question_lines - (0 if is_hidden else plan.command)
         heights = dict.fromkeys(names, lines)
@@ -1215,9 +1221,16 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if name == "steps":
             is_typing = self._paused_question != state.question
             return None if is_typing else partial(side.steps_text, state.answer, state.current_step)
-        if name == "help":
-            return partial(side.table_text, tuple(dict.fromkeys(self.help()[1])))
-        return side.signs_text
+        return None
+
+    def _update_signs(self) -> None:
+        """List the signs that occur in the drawn pictures, in the column of a wide screen.
+
+        Their panel has no border, because a part of it is empty.
+        """
+        panels = [self.query_one(f"#{name}", Panel) for name in ("map", "step", "elements")]
+        pictures = "\n".join(panel.text.plain for panel in panels if panel.display)
+        self.query_one("#legend", Panel).set_renderer(partial(side.signs_text, pictures))
 
     def _draw_titles(self) -> None:
         state = self.state

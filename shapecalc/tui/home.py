@@ -43,7 +43,7 @@ from shapecalc.tui.question import (
     rules_text,
     suggested_question,
 )
-from shapecalc.tui.side import COLUMN_WIDTH, signs_text, step_lines
+from shapecalc.tui.side import COLUMN_WIDTH, sign_lines, step_lines
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.widgets import (
     ClickableText,
@@ -653,8 +653,10 @@ def _explain_picture(question: Question, width: int, height: int) -> Text:
     if answer is None:
         return stack_texts(left)
     steps = [line for block in step_lines(answer, len(answer.steps), room) for line in block]
-    right = [Text("steps", "bold"), *steps, Text(end=""), Text("signs", "bold")]
-    right = [*right, *signs_text(room, max(1, height - len(right))).split("\n")][:height]
+    right, signs = [Text("steps", "bold"), *steps], sign_lines("\n".join(line.plain for line in left), room)
+    if signs and len(right) + len(signs) + 2 <= height:
+        right += [Text(end=""), Text("signs", "bold"), *signs]
+    right = right[:height]
     rows = max(len(left), len(right))
     left += [Text(end="")] * (rows - len(left))
     lines = list[Text]()

@@ -37,8 +37,9 @@ from shapecalc.teaching.exercises import KINDS, Drill, judge_answer, question_to
 from shapecalc.teaching.judging import Prediction, Task, resolve_command_line
 from shapecalc.teaching.lessons import PATH_DONE_ID, Course, Lesson, judge_lesson_answer, load_lessons
 from shapecalc.teaching.progress import Progress
+from shapecalc.tui.panels import BORDER_LINES
 from shapecalc.tui.question import Question, question_from_words
-from shapecalc.tui.side import signs_text
+from shapecalc.tui.side import sign_lines
 from shapecalc.tui.state import first_varying_axis
 from shapecalc.tui.widgets import (
     AnswerField,
@@ -102,7 +103,7 @@ PICTURE_TITLE, ANSWER_TITLE, EXERCISES_TITLE = "Picture", "Your answer", "Exerci
 """The titles of the panels below the text of a lesson."""
 WELCOME_TEXT = "This takes ten minutes. Type your guess and press Enter. "
 PATH_END_TITLE = "The end of the path"
-PATH_END_TEXT = "{score}\n{reason}: {topic}\n\nEnter: exercises about that\nesc: your own shapes"
+PATH_END_TEXT = "{score}\n{missed}\nEnter: exercises about {topic}\nesc: your own shapes"
 """The template of the text after the last lesson of a learning path."""
 POINTS_TITLE = "What the stations showed"
 END_PROMPT = "Press Enter for exercises about {topic}, or esc for your own shapes."
@@ -171,10 +172,9 @@ class TaskPane(Vertical):
         yield Pane("signs")
 
     def on_mount(self) -> None:
-        """Draw the legend of the pictures in the remaining lines of a high screen."""
+        """Set the title of the signs."""
         signs = self.query_one("#signs", Pane)
         signs.can_focus, signs.border_title = False, Content("Signs")
-        signs.set_renderer(signs_text)
 
     @on(Input.Changed)
     def clear_judgement(self, event: Input.Changed) -> None:
@@ -365,10 +365,19 @@ class TaskPane(Vertical):
                 or judging.draw_comparison(self.current_task, self._mistaken_prediction, **size),
                 draw_explanation(answer, width=width),
             ]
-        self.query_one("#shown", Static).update(
-            stack_texts([line for part in parts if part for line in (Text(""), part)][1:])
-        )
+        shown = stack_texts([line for part in parts if part for line in (Text(""), part)][1:])
+        self.query_one("#shown", Static).update(shown)
         self.query_one("#pictures").scroll_home(animate=False)
+        self._show_signs(shown.plain, width)
+
+    def _show_signs(self, pictures: str, width: int) -> None:
+        """List the signs of the pictures below the task, if they fit."""
+        lines, signs = sign_lines(pictures, width - 2), self.query_one("#signs", Pane)
+        others = sum(self.query_one(name).size.height for name in ("#lesson", "#answering")) + 2 * BORDER_LINES
+        needed = others + pictures.count("\n") + 1 + len(lines) + 2 * BORDER_LINES
+        self.set_class(bool(lines) and needed <= self.size.height, "-signed")
+        signs.styles.height = len(lines) + BORDER_LINES
+        signs.set_renderer(lambda _, __: stack_texts(lines))
 
     def on_resize(self) -> None:
         """Redraw for the new size, and hide the text in a short terminal."""
@@ -737,9 +746,9 @@ class LessonsScreen(TaskScreen):
         score += f", {before} done before" if before else ""
         skipped = len(lessons) - answered - before
         score += f", {skipped} skipped" if skipped else ""
-        reason = "still weak" if missed else "next"
+        titles = ", ".join(lesson.title for lesson in lessons if lesson.task in self.missed_tasks)
         head, _, others = PATH_END_TEXT.format(
-            score=score, reason=reason, topic=TOPIC_NAMES[self._selected_topic]
+            score=score, missed=titles and f"still weak: {titles}\n", topic=TOPIC_NAMES[self._selected_topic]
         ).partition("\n")
         text = Text.assemble((head, "bold"), "\n", others)
         if not self.has_class("-outlined"):

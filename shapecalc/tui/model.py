@@ -319,10 +319,10 @@ class ModelScreen(ScreenWithHelp[None]):
 
 
 def list_title(nodes: NodeListState) -> str:
-    """Return the title of the list: the model name and the number of failing nodes."""
-    failing_count = sum(map(report.is_failing, nodes.report.nodes))
+    """Return the title of the list: the model name and the number of nodes that are not safe."""
+    unsafe_count = sum(judged.verdict is not BatchVerdict.SAFE for judged in nodes.report.nodes)
     name = escape_unprintable(nodes.report.model.replace("\\", "/").rpartition("/")[2])
-    return f"{name} · {failing_count} of {len(nodes.report.nodes)} fail"
+    return f"{name} · {unsafe_count} of {len(nodes.report.nodes)} unsafe"
 
 
 def node_title(nodes: NodeListState, width: int) -> str:

@@ -1,11 +1,12 @@
 """The side panels, which fill the remaining lines of a screen.
 
 They list the code in several frameworks, the steps of the answer, and the signs, which are the symbols in the pictures
-with their meanings. On a wide screen, the steps and the signs are in a separate column.
+on the screen with their meanings. On a wide screen, the steps and the signs are in a separate column.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -36,8 +37,35 @@ The code of an ONNX model is omitted, because it is longer and its first use tak
 """
 LATER_SYMBOL, DONE_SYMBOL = "·", "✓"
 """The symbols of the steps after and before the current one."""
-SIGN_GAP, MAX_SIGN_COLUMNS = 3, 3
-"""The number of cells between two columns of signs, and the maximum number of columns."""
+MAX_SIGNS = 6
+"""The maximum number of listed signs."""
+SIGN_PATTERNS = {
+    "~x": r"~[a-z]",
+    "0 ▸": r"\b0 ▸",
+    "┄  0┄b": r"┄",
+    "!": r"(?<=\s)!(?=\s)",
+    "c1 b·c1": r"[─╮╯┤├┬┴╰┼] \S*\b[a-v]\d\b|·[a-v]\d",
+    "+ x3 by": r"─ (?:\+|x\d|by) ",
+    "w0  B1": r"\b[wB]\d\b",
+    "bc  a-d": r"[─╮╯┤┬┴╰┼•] (?!new\b)(?:[a-z]{2,}|[a-z]-[a-z])(?: |$)",
+    "new  ·": r"\bnew\b|─ ·",
+    "╲ ╱ ╳": r"[╲╱╳]",  # noqa: RUF001
+    "• ┼": r"[•┼]",
+    "▒": r"▒",
+    "├─┼─┤ ░": r"░",
+    "▕ ▏ ╎": r"▕.*╎",
+    "≠ ✓": r"[≠✓]",
+    "✗ ▲": r"✗",
+    "?": r" \?(?: |$)",
+    "_": r"[ ,]_(?=[ ,]|$)",
+    "─ ╮ ├ ┤": r"[╮╯╰┬┴]|├─* ",
+    "█ │ ▓": r"█│|▓",
+    "[5]": r"(?<!\w)\[ *\d+\]",
+    "a b c": r"^a +\S+ [─╲╱┄]",  # noqa: RUF001
+}
+"""The regular expression with which each sign is found in the pictures, the signs to list first at the start."""
+TABLE_RULE_PATTERN, RULER_PATTERN = re.compile(r"(^|  )─+┼─+", re.MULTILINE), re.compile(r"├[─┼]*┤")
+"""The lines in tables of elements, which are no paths, and the elements in a row with cuts."""
 
 CodeEntry = tuple[str, tuple[str, ...]]
 """The names of the targets that share some code, and the lines of this code."""
@@ -142,56 +170,41 @@ def steps_text(
     return stack_texts([lines[row] for row in rows]) if lines else Text(end="")
 
 
-@lru_cache(maxsize=8)
-def signs_text(width: int, height: int) -> Text:
-    """Format the signs in as many columns as needed, or as many signs as fit.
+@lru_cache(maxsize=32)
+def find_signs(pictures: str) -> tuple[tuple[str, str], ...]:
+    """Return at most `MAX_SIGNS` signs that occur in pictures, each with its meaning.
 
-    >>> print(signs_text(60, 2))
-    a b c    axes of the input without a name; a dim keeps the
-             letters of its axes
+    >>> [sign for sign, _ in find_signs("b 3 ─┬── -1 ── bc 12")]
+    ['bc  a-d', '─ ╮ ├ ┤']
     """
-    return table_text(LEGEND, width, height)
+    text = RULER_PATTERN.sub("░", TABLE_RULE_PATTERN.sub("", pictures))
+    found = [sign for sign, pattern in SIGN_PATTERNS.items() if re.search(pattern, text, re.MULTILINE)][:MAX_SIGNS]
+    return tuple([(sign, meaning) for sign, meaning in LEGEND if sign in found])
 
 
-@lru_cache(maxsize=8)
-def table_text(entries: tuple[tuple[str, str], ...], width: int, height: int) -> Text:
-    """Format signs or keys with their meanings, in as many columns as needed.
+def sign_lines(pictures: str, width: int) -> list[Text]:
+    r"""Return the lines of the signs that occur in pictures.
 
-    If not all of them fit, the last are omitted.
+    >>> print(*sign_lines("▕0 1╎2 3▏", 60), sep="\n")
+    ▕ ▏ ╎  elements in a row: the start, the cuts of the
+           outermost axis, the cuts of other axes
     """
-    signs = max(len(sign) for sign, _ in entries) + 2
-    for count in range(1, MAX_SIGN_COLUMNS + 1):
-        room = (width + SIGN_GAP) // count - SIGN_GAP
-        columns = _table_columns(entries, room - signs, signs, height, count)
-        if columns is not None or count == MAX_SIGN_COLUMNS or room - signs < 2 * signs:
-            break
-    columns = columns or _table_columns(entries, width - signs, signs, height, 1, is_cut=True) or []
-    lines = list[Text]()
-    for row in range(max(map(len, columns), default=0)):
-        line = Text(no_wrap=True, end="")
-        for number, column in enumerate(columns):
-            line.append(" " * (number * (room + SIGN_GAP) - len(line)))
-            if row < len(column):
-                line.append_text(column[row])
-        lines.append(line)
-    return stack_texts(lines) if lines else Text(end="")
-
-
-def _table_columns(
-    entries: Sequence[tuple[str, str]], room: int, indent: int, height: int, count: int, *, is_cut: bool = False
-) -> list[list[Text]] | None:
-    """Distribute entries over columns of a height.
-
-    Entries that do not fit are omitted if `is_cut` is True; otherwise, None is returned.
-    """
-    columns = list[list[Text]]([[]])
+    entries, lines = find_signs(pictures), list[Text]()
+    indent = max((len(sign) for sign, _ in entries), default=0) + 2
     for sign, meaning in entries:
-        first, *others = wrap_line(Text(meaning, "dim"), max(1, room))
-        entry = [Text.assemble((sign.ljust(indent), "bold"), first)]
-        entry += [Text(" " * indent).append_text(line) for line in others]
-        if len(columns[-1]) + len(entry) > height:
-            if len(columns) == count:
-                return columns if is_cut else None
-            columns.append([])
-        columns[-1] += entry
-    return columns
+        first, *others = wrap_line(Text(meaning, "dim"), max(1, width - indent))
+        lines.append(Text.assemble((sign.ljust(indent), "bold"), first))
+        lines += [Text(" " * indent).append_text(line) for line in others]
+    return lines
+
+
+def signs_text(pictures: str, width: int, height: int) -> Text:
+    """Format the signs that occur in pictures below a title; the text is empty if they do not fit.
+
+    >>> print(signs_text("a 2 ─── a 2", 60, 9))
+    Signs
+    a b c  axes of the input without a name; a dim keeps the
+           letters of its axes
+    """
+    lines = sign_lines(pictures, width)
+    return stack_texts([Text("Signs", "bold"), *lines]) if lines and len(lines) < height else Text(end="")

@@ -465,8 +465,9 @@ def build_tensor_path(
     `named_sizes` contains the sizes of named dims; by default, these are the smallest sizes that meet the conditions.
     If `complete` is False, the path ends before the first stage with several operands, windows or padding.
 
-    Raises `ShapeError` (usage) if no small sizes meet the conditions. If `complete` is True, the error is also raised
-    for a refused request, for the op `shape`, and for several operands or windows.
+    Raises `ShapeError` (usage) if no small sizes meet the conditions, or if `named_sizes` omits a named dim. If
+    `complete` is True, the error is also raised for a refused request, for the op `shape`, and for several operands or
+    windows.
     """
     if complete and answer.output is None:
         raise usage_error("the request is refused, so no element moves")
@@ -489,6 +490,8 @@ def build_tensor_path(
     moves = MoveChain(answer.input, tuple([layout.stage.move for layout in moving if layout.stage.move]))
     moves = moves.substitute(sizes_with_results(answer.results, sizes))
     labels = [("input", "", input_cells(answer)), *[(layout.name, layout.title, layout.cells) for layout in moving]]
+    if not is_concrete([dim for shape in moves.shapes for dim in shape]):
+        raise usage_error("a named dim has no size, so no element can be followed")
     points = [
         PathTensor(name, title, tuple([int(str(dim)) for dim in shape]), tuple([cell.mark for cell in cells]))
         for (name, title, cells), shape in zip(labels, moves.shapes, strict=True)

@@ -199,12 +199,12 @@ def difference_text(comparison: ChainComparison) -> str:
 def output_paths(comparison: ChainComparison) -> tuple[TensorPath, TensorPath] | None:
     """Return the paths of elements to both outputs, or None.
 
-    Returns None if the output shapes differ, or if there are too many elements.
+    Returns None if no element is known to differ, if the output shapes differ, or if there are too many elements.
     """
     verdict = comparison.equivalence
-    if comparison.second is None or verdict is None or verdict.by_shape:
+    if comparison.second is None or verdict is None or verdict.by_shape or verdict.counterexample is None:
         return None
-    sizes = verdict.counterexample.sizes if verdict.counterexample else {}
+    sizes = verdict.counterexample.sizes
     try:
         first, second = build_tensor_path(comparison.first, sizes), build_tensor_path(comparison.second, sizes)
     except ShapeError:

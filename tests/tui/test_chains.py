@@ -13,12 +13,15 @@ from shapecalc.core.text import shape_text
 from shapecalc.reasoning.costs import Cost, Goal
 from shapecalc.reasoning.equiv import EquivalenceVerdict
 from shapecalc.reasoning.simplify import Simplification
+from shapecalc.render.grid import build_tensor_path
 from shapecalc.tui.chains import (
     COMPARE_MORE_HINT,
     UNPROVED_TEXT,
     compare_chains,
+    draw_comparison,
     format_cost_line,
     format_simplification,
+    output_paths,
     verdict_text,
 )
 from shapecalc.tui.question import Question, question_command, question_from_words, resolve_question
@@ -60,6 +63,16 @@ def test_equiv_screen_reports_on_the_second_chain(text, verdict, said):
     shown = verdict_text(pair).plain
     assert said in shown
     assert shown.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("second", ["view B,T,12,64 | transpose 0,2,1,3", "reshape B,T,12,64 | transpose 0,2,1,3"])
+def test_equiv_screen_draws_nothing_for_equal_named_outputs(second):
+    pair = compare_chains(sc.chain("B,T,768 | view B,T,12,64 -d torch | transpose 0,2,1,3 -d torch"), second)
+    assert pair.equivalence.verdict is EquivalenceVerdict.SAME
+    assert output_paths(pair) is None
+    assert not draw_comparison(pair, 80, 24).plain
+    with pytest.raises(ShapeError, match="a named dim has no size"):
+        build_tensor_path(pair.first, {})
 
 
 def test_equiv_screen_leaves_large_comparisons_to_the_command():

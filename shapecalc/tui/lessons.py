@@ -276,16 +276,23 @@ class TaskPane(Vertical):
         widget.update(Text(f"Notes: {' '.join(notes.split())}", "italic"))
         widget.display = bool(notes)
 
-    def show_feedback(self, text: str, *, is_right: bool | None = None) -> None:
+    def show_feedback(self, text: str, *, is_right: bool | None = None, solution: str = "") -> None:
         """Show feedback on the prediction.
 
-        A check mark or a cross precedes the text, unless `is_right` is None.
+        A check mark or a cross precedes the text, unless `is_right` is None. The answer in `solution`, which ends at
+        the first colon, follows on its own line.
         """
         self._is_judged_wrong = is_right is False
         mark, colour = {True: ("✓ ", SUCCESS_COLOUR), False: ("✗ ", ERROR_COLOUR), None: ("", "default")}[is_right]
         first, space, others = text.partition(" ")
         head = (f"{mark}{first}", f"bold {colour}") if is_right else (f"{mark}{first}", colour)
-        self.query_one("#judgement", Static).update(Text.assemble(head, space, (others, "" if is_right else colour)))
+        shown = Text.assemble(head, space, (others, "" if is_right else colour))
+        if solution:
+            answer, _, reason = solution.partition(": ")
+            accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
+            lines = (shown, Text(answer, accent), Text(reason))
+            shown = stack_texts([line for line in lines if line.plain.strip()])
+        self.query_one("#judgement", Static).update(shown)
         if is_right is False:
             self.field.action_select_all()  # the next key press replaces the wrong prediction
 
@@ -581,8 +588,9 @@ class DrillScreen(TaskScreen):
         self.score_answer(is_right=judgement.right)
         box = self.drill.record_answer(right=judgement.right)
         self.progress.record_answer(self.exercise.kind.name, box, right=judgement.right)
-        feedback = "\n".join(judgement.lines) or "right"
-        self.pane.show_feedback(feedback, is_right=judgement.right if typed else None)
+        feedback = judgement.feedback or ("right" if judgement.right else "wrong" if typed else "")
+        is_right = judgement.right if typed else None
+        self.pane.show_feedback(feedback, is_right=is_right, solution=judgement.solution)
         self.pane.reveal_answer()
         self.show_keys()
         self.warn_about_progress()

@@ -423,17 +423,24 @@ def _write_block_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[
 
 
 def _write_scale(canvas: Canvas, rulers: BlockRulers, left: int, length: int) -> None:
-    """Write the flat indices at the boundaries of the outermost input axis.
+    """Write the flat indices at the ticks of the first ruler that has ticks.
 
     Indices that do not fit are omitted.
     """
-    step, end = rulers.before[0].stride if rulers.before else rulers.volume, str(rulers.volume)
+    all_rulers, end = (*rulers.before, *rulers.after), str(rulers.volume)
+    ticked = (ruler.stride for ruler in all_rulers if _has_ticks(ruler, rulers.volume, length))
+    step = next(ticked, rulers.before[0].stride if rulers.before else rulers.volume)
     canvas.write_text(left + length + 1 - len(end), 0, end, "dim")
     stride = step * -(-(len(end) + 2) * rulers.volume // (length * step))
     for cut in range(0, rulers.volume, stride):
         x = left + cut * length // rulers.volume
         if x + len(str(cut)) <= left + length - len(end):
             canvas.write_text(x, 0, str(cut), "dim")
+
+
+def _has_ticks(ruler: Ruler, volume: int, length: int) -> bool:
+    """Return whether the boundaries of a ruler are far enough apart for ticks, in `length` cells."""
+    return volume // ruler.stride <= (length if volume <= length else length // 3)
 
 
 def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int], glyphs: GlyphSet) -> None:
@@ -444,7 +451,7 @@ def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int,
     """
     left, long, y = area
     cuts = volume // ruler.stride
-    if cuts > (long if volume <= long else long // 3):
+    if not _has_ticks(ruler, volume, long):
         canvas.write_text(left, y, glyphs.shade * (long + 1), ruler.colour)
         return
     canvas.draw_ruler(y, [left + cut * long // cuts for cut in range(cuts + 1)], ruler.colour)

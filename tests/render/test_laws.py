@@ -30,6 +30,7 @@ from shapecalc.render.flow import draw_flow, draw_shape_line, draw_stage_line
 from shapecalc.render.grid import build_tensor_path, draw_grid
 from shapecalc.render.hints import make_dim_question
 from shapecalc.render.pictures import draw_explanation, draw_picture, most_informative_step
+from shapecalc.render.rulers import draw_rulers
 from shapecalc.render.stage_layout import input_cells, mark_text, stage_layouts
 from tests.render.questions import answer_to, answers
 from tests.render.reading import dim_spans
@@ -192,3 +193,15 @@ def test_help_never_reveals_a_dim(op):
 
 def test_step_rules_have_names():
     assert all(rule.name for rule in step_rules().values())
+
+
+@pytest.mark.parametrize(
+    ("shape", "target"), [("768", "12,64"), ("2,768", "2,12,64"), ("4096", "16,256"), ("6,64", "384")]
+)
+def test_rulers_label_their_ticks(shape, target):
+    answer = answer_to(f"reshape {shape} {target}")
+    lines = draw_rulers(answer, stage_layouts(answer)[0], 0, width=80, height=20, glyphs=UNICODE).plain.splitlines()
+    ticks = {match.start() for line in lines[1:] for match in re.finditer("[├┼┤┬┴┌┐└┘]", line)}
+    labels = [(match.start(), int(match[0])) for match in re.finditer(r"\d+", lines[0])]
+    assert len(labels) > 2
+    assert {column for column, _ in labels[:-1]} <= ticks

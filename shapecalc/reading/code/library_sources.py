@@ -514,11 +514,8 @@ class Conv2dNormActivation(nn.Sequential):
         activation_layer=nn.ReLU, dilation=1, inplace=True, bias=None,
     ):
         if padding is None:
-            if isinstance(kernel_size, int) and isinstance(dilation, int):
-                padding = (kernel_size - 1) // 2 * dilation
-            else:
-                sizes, steps = _pair(kernel_size), _pair(dilation)
-                padding = tuple([(size - 1) // 2 * step for size, step in zip(sizes, steps)])
+            sizes, steps = _pair(kernel_size), _pair(dilation)
+            padding = tuple([step * ((size - 1) // 2) for size, step in zip(sizes, steps)])
         layers = [nn.Conv2d(in_channels, out_channels, kernel_size, stride, padding, dilation, groups)]
         if norm_layer is not None:
             layers.append(norm_layer(out_channels))
@@ -532,11 +529,8 @@ class Conv3dNormActivation(nn.Sequential):
         activation_layer=nn.ReLU, dilation=1, inplace=True, bias=None,
     ):
         if padding is None:
-            if isinstance(kernel_size, int) and isinstance(dilation, int):
-                padding = (kernel_size - 1) // 2 * dilation
-            else:
-                sizes, steps = _triple(kernel_size), _triple(dilation)
-                padding = tuple([(size - 1) // 2 * step for size, step in zip(sizes, steps)])
+            sizes, steps = _triple(kernel_size), _triple(dilation)
+            padding = tuple([step * ((size - 1) // 2) for size, step in zip(sizes, steps)])
         layers = [nn.Conv3d(in_channels, out_channels, kernel_size, stride, padding, dilation, groups)]
         if norm_layer is not None:
             layers.append(norm_layer(out_channels))

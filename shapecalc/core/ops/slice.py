@@ -30,7 +30,7 @@ BAD_STEP = Rule(
 )
 SLICE_OUT_OF_BOUNDS = Rule(
     "slice-out-of-bounds",
-    "the operator does not accept out-of-range indices",
+    "the operator does not accept an index outside of the dim",
     "Most operators clamp a start or a stop that is outside of the dim. TensorRT's Slice counts from 0 and refuses a "
     "start or stop outside of the dim.",
     "shapecalc slice 2,3 :,1:9 --dialect tensorrt",

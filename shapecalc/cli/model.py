@@ -46,7 +46,7 @@ SIZE_OPTIONS = (
 """Options for the sizes at which a model is checked."""
 NODE_OPTION = Option("node", "Show this node in full: its name, or its path such as '#18'.", metavar="NAME|PATH")
 DISPLAY_OPTIONS = (
-    Option("all", "List every node, with names for sums and floors.", OptionKind.FLAG),
+    Option("all", "List every node, also the safe ones; sums and rounded sizes get names.", OptionKind.FLAG),
     Option("op", "List only nodes of this operator.", metavar="OP", completions=load_listed_operators),
     Option("offenders", "List only failing nodes.", OptionKind.FLAG),
     NODE_OPTION,
@@ -59,7 +59,7 @@ DISPLAY_OPTIONS = (
         metavar="NAMES",
     ),
     Option("trt", "Print the shape options of trtexec for sizes min:opt:max.", metavar="NAME=MIN:OPT:MAX,..."),
-    Option("strict", "Count a node that cannot be checked as failing.", OptionKind.FLAG),
+    Option("strict", "Treat a node that cannot be checked as a failing one.", OptionKind.FLAG),
     Option(
         "dialect",
         "Print each series of transposes and reshapes as code with the fewest layers",

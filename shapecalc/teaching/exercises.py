@@ -262,7 +262,7 @@ def _random_permutation(random: Random, rank: int, accept: Callable[[list[int]],
     return perm
 
 
-def _random_cyclic_permutation(random: Random, rank: int) -> list[int]:
+def _random_non_involutory_permutation(random: Random, rank: int) -> list[int]:
     """Return a random permutation that is not its own inverse."""
     return _random_permutation(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
 
@@ -387,14 +387,14 @@ def generate_axis_swap(random: Random, difficulty: Difficulty) -> str:
 def generate_cyclic_transpose(random: Random, difficulty: Difficulty) -> str:
     """Generate a transpose whose permutation is not its own inverse."""
     return _format_line(
-        TRANSPOSE, _random_shape(random, difficulty), _random_cyclic_permutation(random, difficulty.rank)
+        TRANSPOSE, _random_shape(random, difficulty), _random_non_involutory_permutation(random, difficulty.rank)
     )
 
 
 @_register_kind("no-permutation", "perm", 2, rules.NOT_A_PERMUTATION, min_rank=3)
 def generate_invalid_permutation(random: Random, difficulty: Difficulty) -> str:
     """Generate a transpose with a repeated or a missing axis."""
-    perm = _random_cyclic_permutation(random, difficulty.rank)
+    perm = _random_non_involutory_permutation(random, difficulty.rank)
     return _format_line(TRANSPOSE, _random_shape(random, difficulty), random.choice([[*perm[:-1], perm[0]], perm[:-1]]))
 
 
@@ -410,7 +410,7 @@ def generate_onnx_transpose_with_negative_axis(random: Random, difficulty: Diffi
     """Generate a transpose with a negative axis, which ONNX refuses."""
     perm = [
         axis - difficulty.rank if axis == difficulty.rank - 1 else axis
-        for axis in _random_cyclic_permutation(random, difficulty.rank)
+        for axis in _random_non_involutory_permutation(random, difficulty.rank)
     ]
     return _format_line(TRANSPOSE, _random_shape(random, difficulty), perm)
 
@@ -435,7 +435,7 @@ def generate_shuffle_with_second_transpose(random: Random, difficulty: Difficult
 @_register_kind("shuffled-twice", SHUFFLE.name, 3, rules.INFERRED, min_rank=3)
 def generate_three_stage_shuffle(random: Random, difficulty: Difficulty) -> str:
     """Generate a TensorRT Shuffle with both transposes and the reshape."""
-    shape, perm = _random_shape(random, difficulty), _random_cyclic_permutation(random, difficulty.rank)
+    shape, perm = _random_shape(random, difficulty), _random_non_involutory_permutation(random, difficulty.rank)
     second = random.choice([[1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0]])
     target = [0, shape[perm[1]], -1]
     return _format_line(SHUFFLE, shape, "--first", perm, "--to", target, "--second", second)
@@ -447,7 +447,7 @@ def generate_indivisible_shuffle(random: Random, difficulty: Difficulty) -> str:
     shape = _random_shape(random, difficulty)
     known = _random_nondivisor(random, shape, difficulty)
     return _format_line(
-        SHUFFLE, shape, "--first", _random_cyclic_permutation(random, difficulty.rank), "--to", [known, -1]
+        SHUFFLE, shape, "--first", _random_non_involutory_permutation(random, difficulty.rank), "--to", [known, -1]
     )
 
 

@@ -28,7 +28,7 @@ for name in ${2:-lowest newest}; do
     chosen=(shapecalc tests/core tests/cli/test_{ops,typer,parameters,split_shapes,repl}.py tests/tui/test_state.py)
     chosen+=(tests/cli/test_{film,match,missing}.py tests/render/test_film_files.py tests/test_release.py)
     if "$programs/python" -c 'import termios' 2>/dev/null; then
-        chosen+=(tests/cli/test_{completion,serve,drill}.py tests/man tests/tui/test_{parameters,rooms}.py tests/cli/test_transcripts.py)
+        chosen+=(tests/cli/test_{completion,serve,drill}.py tests/man tests/tui/test_{parameters,side}.py tests/cli/test_transcripts.py)
         chosen+=(tests/engine/test_files.py tests/engines/test_onnx.py tests/cli/test_mcp.py tests/models tests/teaching)
         chosen+=(tests/engine/stores tests/cli/test_{stores,clusters}.py)
     fi

@@ -36,6 +36,20 @@ def test_release_version_and_changelog_agree():
     assert titles == [title for title in ("Added", "Changed", "Removed", "Fixed") if title in titles]
 
 
+def test_lowest_versions_script_names_existing_paths():
+    script = (ROOT / "tests/lowest.sh").read_text("utf-8")
+    words = [word for chosen in re.findall(r"chosen\+?=\((.*)\)", script) for word in chosen.split()]
+    paths = [path for word in words for path in expand_braces(word)]
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def expand_braces(word):
+    """Return the words of a shell word with at most one pair of braces."""
+    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", word)
+    return [found[1] + part + found[3] for part in found[2].split(",")] if found else [word]
+
+
 @pytest.mark.parametrize("name", [re.match(r"[\w-]+", requirement).group() for requirement in PROJECT["dependencies"]])
 def test_release_dependencies_have_allowed_licences(name):
     info = metadata(name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, permutations
-from math import prod
+from math import isqrt, prod
 from shlex import quote
 
 from shapecalc.core.answers import Trace
@@ -407,7 +407,7 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
         return
     commands = set[str]()
     for fix in (*likely, *find_fixes(trace)):
-        copies_zero = str(fix.value).startswith("0,")
+        copies_zero = str(fix.value).partition(",")[0] == "0"
         if fix.name in ("strides", "weight", "groups") or fix.value in ("[]", "-1") or (zero_is_size and copies_zero):
             continue
         try:
@@ -755,6 +755,14 @@ def _pattern_remedies(cause: str, actual: int, expected: int, pattern: str) -> I
             )
         yield f"name each dim on the left side of the pattern, or {change}"
     elif cause == "bad-pattern" and abs(actual - expected) > 1:
+        small, large = sorted((actual, expected))
+        times = isqrt(large // max(small, 1))
+        if times > 1 and times * times * small == large:
+            yield (
+                f"the given lengths make {expected}, and the axis has {actual}, as if one were a grid of {times} "
+                "times the sides: pass the height and width of this tensor, not those of another level or picture"
+            )
+            return
         more = f"find the {abs(actual - expected)} that one side has more"
         yield f"{more}: tokens beside the grid, or a length that // rounded down"
     elif cause == "indivisible" and actual < expected:

@@ -69,6 +69,7 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
         or _box_fields_step(count, target)
         or _offset_step(count, target)
         or _mask_step(message, count, target)
+        or _one_dim_step(message, count, target)
         or _factor_step(message, count, target)
         or _literal_step(message, count, target)
         or _multiple_step(message, count, target)
@@ -107,6 +108,19 @@ def _literal_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -
         f"{numbers} are numbers in that line, {'*'.join(map(str, literals))} = {literal}; with {' and '.join(names)} "
         f"of it they must make {needed}: compute them from the input, as its sides by the patch size or the strides, "
         "or restore the setting for which they were written"
+    )
+
+
+def _one_dim_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+    """Return the step for as many elements as the last dim of the target has by itself, or an empty string."""
+    if len(target) < 2 or -1 in target or count != target[-1] or count < 2 or prod(target) == count:
+        return ""
+    tensor = (message.line.tensor or f"({message.line.receiver})") if message.line else "x"
+    ones = ", ".join([*("1" for _ in target[1:]), str(count)])
+    return (
+        f"print({tensor}.shape) before that line: it holds {count} elements, as many as the last dim of the target by "
+        f"itself; if that is one value for each, as the mean of each channel, write {tensor}.reshape({ones}), which "
+        f"broadcasts; if {prod(target)} are meant, such as one-hot labels, find the line that makes them"
     )
 
 

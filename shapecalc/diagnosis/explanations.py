@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from math import prod
 
 from shapecalc.core.answers import Trace
@@ -116,6 +117,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
         is_loader_independent=message.op == CONCAT.name
         or (message.framework == "numpy" and not LOADER_WORDS.search(text)),
         is_features=message.op in (LINEAR.name, MATMUL.name, CONV.name),
+        shape_sizes=frozenset(numeric_sizes((*(message.input or ()), *chain.from_iterable(message.operands or ())))),
         text=text,
     )
     return Figures(pair, context)

@@ -51,6 +51,8 @@ PLACE_OF_DIM = re.compile(r"(?i)(?:dim(?:ension)?|axis)[ #:=]{0,3}(\d{1,2})\b")
 EXPECTED = re.compile(r"(?i)expect|should|must|need|requir")
 ACTUAL = re.compile(r"(?i)\bgot|receiv|found|given|actual|but |\bis\b|\bhas\b")
 """The words before an expected shape, and before the actual one."""
+MIN_ROUNDED = 5
+"""The minimum size of two sides that are explained by rounding; smaller ones may be channels."""
 MAX_SHAPES = 3
 """The maximum number of shapes in a sentence that compares two of them."""
 
@@ -129,7 +131,8 @@ def _sides_step(shape: PrintedSizes, other: PrintedSizes) -> str:
     rows = numeric_differences(shape, other) if len(shape) == len(other) > 2 else []
     if not rows or any(axis == 0 for axis, *_ in rows):
         return ""
-    if len({row[1:] for row in rows}) == 1 and abs(rows[0][1] - rows[0][2]) == 1:
+    is_near = len({row[1:] for row in rows}) == 1 and abs(rows[0][1] - rows[0][2]) == 1
+    if is_near and min(rows[0][1:]) >= MIN_ROUNDED:
         return (
             f"if a size was divided, one side was rounded up and the other down: compute {rows[0][1]} and {rows[0][2]} "
             "with one rule, // or ceil, or start with a size that the divisor divides, as a multiple of 32"

@@ -146,7 +146,7 @@ def iter_declaration_findings(message: ParsedMessage) -> Iterator[str]:
         differences = numeric_differences(shape, declared_shape)
         if len(shape) == len(declared_shape) and len(differences) == 1:
             yield "only dim {} differs: {} and {}".format(*differences[0])
-        elif size_product(shape) == size_product(declared_shape) is not None:
+        elif shape != declared_shape and size_product(shape) == size_product(declared_shape) is not None:
             yield f"both hold {size_product(shape)} elements, so one may be a reshape or a transpose of the other"
 
 
@@ -241,7 +241,8 @@ def _iter_slice_findings(message: ParsedMessage) -> Iterator[str]:
 
 def _iter_rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator[str]:
     """Yield the rule that refuses a request, or the output of the request."""
-    has_literal_first = message.line is not None and message.line.arguments[0].isdigit()
+    arguments = message.line.arguments if message.line else ("-1",)
+    can_hide_infer = arguments[0] == "-1" or (len(arguments) == 1 and ".shape" not in arguments[0])
     if trace is None or message.op == CONCAT.name:
         return
     if trace.problem is not None and (message.strides or message.op in (EXPAND.name, REARRANGE.name)):
@@ -254,7 +255,7 @@ def _iter_rule_findings(message: ParsedMessage, trace: Trace | None) -> Iterator
             yield f"together they are {format_sizes(trace.output)}, and the tensor that is to hold them is not"
         elif not operation_noun(message.op):
             yield f"these rules give {format_sizes(trace.output)}, so the message hides something: {HIDDEN_CAUSES}"
-    if message.framework == "numpy" and message.cause == "count-mismatch" and message.target and not has_literal_first:
+    if message.framework == "numpy" and message.cause == "count-mismatch" and message.target and can_hide_infer:
         yield "NumPy does not print a -1 that stands first, so the code may begin with one"
 
 

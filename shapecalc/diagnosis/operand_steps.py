@@ -433,7 +433,7 @@ def _is_row_vector(mismatch: OperandMismatch) -> bool:
     """Return whether the second operand has one value per row of the first."""
     shape, other = mismatch.shape, mismatch.other[-1:]
     is_vector = len(mismatch.other) == 1 or (len(mismatch.other) == 2 and mismatch.other[0] == 1)
-    return len(shape) == 2 and is_vector and shape[0] == other[0] != shape[1]
+    return len(shape) == 2 and is_vector and shape[0] == other[0] != shape[1] and isinstance(shape[0], int)
 
 
 def _row_text(mismatch: OperandMismatch) -> str:
@@ -678,8 +678,9 @@ BROADCAST_STEPS = (
     OperandStep(
         lambda mismatch: len(mismatch.shape) > 2 and mismatch.other == 2 * mismatch.shape[-1:] != (1, 1),
         lambda mismatch: (
-            f"the second is a matrix of {mismatch.shape[-1]}x{mismatch.shape[-1]}: to multiply each vector of the last "
-            f"axis by it, write x @ m; for one value for each channel, give a vector of {mismatch.shape[-1]}"
+            f"{print_step(mismatch.message, 'a.shape, b.shape')}: the second is {mismatch.shape[-1]}x"
+            f"{mismatch.shape[-1]}; if it is to hold one value for each channel, as a mean, it should be a vector of "
+            f"{mismatch.shape[-1]}; if it is a matrix for each vector of the last axis, write x @ m"
         ),
     ),
     OperandStep(
@@ -760,6 +761,7 @@ BROADCAST_STEPS = (
         lambda mismatch: (
             len(mismatch.other) == 1
             and len(mismatch.shape) == 2
+            and len(numeric_sizes((*mismatch.shape, *mismatch.other))) == 3
             and mismatch.other[0] not in (*mismatch.shape, 1)
             and size_product(mismatch.shape) != mismatch.other[0]
         ),

@@ -456,8 +456,36 @@ PHRASES = (
         "pad the texts to one length: tokenizer(texts, padding=True, truncation=True)",
     ),
     Phrase(
-        "image features and image tokens",
-        "let the processor of this model insert the placeholders, one for each feature; use one version for both",
+        "tokens do not match",
+        "the prompt holds no placeholder for {0} features: put the picture's token into the text, as by an item of "
+        "type image in the messages and apply_chat_template, and give that text to the processor with images=",
+        r"tokens: 0, features:? (\d+)",
+    ),
+    Phrase(
+        "tokens do not match",
+        "print((input_ids == image_token_id).sum()): the text has {0} placeholders for {1} features; if a text of the "
+        "data, or a generated one, holds the token itself, remove it; if not, let the processor of this model insert "
+        "one for each feature, with one version of both",
+        r"tokens: (\d+), features:? (\d+)",
+        lambda tokens, features: tokens > features,
+    ),
+    Phrase(
+        "tokens do not match",
+        "print((input_ids == image_token_id).sum()): the text has {0} placeholders for {1} features; if it is cut, as "
+        "by truncation, max_length or cutoff_len, raise that limit or give smaller pictures; if not, let the processor "
+        "of this model insert one for each feature, with one version of both",
+        r"tokens: (\d+), features:? (\d+)",
+    ),
+    Phrase(
+        "param_data.shape == loaded_weight.shape",
+        "the loader asserts it without numbers: if the file is quantized, as bnb-4bit, whose weights are packed, name "
+        "it, --quantization bitsandbytes, or load the original weights; if not, print(param_data.shape, "
+        "loaded_weight.shape) there, and compare config.json with the file",
+    ),
+    Phrase(
+        "edge_index",
+        "print(data.edge_index.max(), data.x.size(0)): edge_index counts the rows of x from 0, so x needs a row for "
+        "each node, at least the largest index plus 1; number the nodes from 0 without gaps, and give x one row a node",
     ),
     Phrase(
         "doesn't match model (",
@@ -475,6 +503,13 @@ PHRASES = (
         "give queries, keys and the mask one number of tokens: a cache adds its tokens to the keys alone",
     ),
     Phrase("device-side assert", "run on the CPU to see it: most often a label or an index outside 0 to size - 1"),
+    Phrase(
+        "expected target size",
+        "print(logits.shape, target.shape): the logits are ({0}, classes, {1}), so the loss wants a class number for "
+        "each of {1} places, and one for each sample is given; if {1} counts the classes, they must be at dim 1: "
+        "logits.transpose(1, 2), and for one label a sample, reduce the other dim first, as logits[:, -1]",
+        r"size \(?\[?(\d+), (\d+)\]?\)?, got \D*\1\]",
+    ),
     Phrase(
         "expected target size",
         "print(logits.shape, target.shape) before that line: the classes are read at dim 1; if the logits are "

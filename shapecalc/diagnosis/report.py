@@ -240,5 +240,5 @@ def _describe_shapes(message: ParsedMessage) -> str:
     if message.axes is not None:
         text = f"{text}, axis {format_sizes(message.axes)}".removeprefix(", ")
     elif message.dim is not None:
-        text = f"{text}, along dim {message.dim}"
+        text = f"{text}, along dim {message.dim}".removeprefix(", ")
     return text

@@ -55,6 +55,8 @@ DETAIL_SHAPES = re.compile(r"'shape': array\(\[([\d, ]+)\]")
 CHANNELS = (1, 3, 4)
 """The possible numbers of channels of an image."""
 MIN_SIDE = 16
+MIN_SAMPLES = 10_000
+"""The minimum size of an axis that is taken for the samples of a signal."""
 """The minimum height and width of an image."""
 KINDS_BY_SUBJECT = {
     DECLARED_INPUT: ("channels", "text-ratio", "multiple", "digits"),
@@ -63,6 +65,7 @@ KINDS_BY_SUBJECT = {
     WEIGHTS_SUBJECT: ("squares", "maps", "one-more", "digits"),
     UNKNOWN_MESSAGE: ("text-ratio", "multiple", "squares", "digits"),
     "bytes of a model's input": (),
+    "placeholders of pictures in a prompt": ("ratio",),
 }
 """The kinds of explanations that are accepted for each subject."""
 OTHER_KINDS = ("ratio", "text-ratio", "multiple", "maps", "squares", "one-more", "empty")
@@ -73,7 +76,8 @@ REMEDIES_BY_SUBJECT = {
     DECLARED_INPUT: "give it the declared shape, or export the model again with the other",
     MASK_SUBJECT: "print both shapes: make the mask from the tensor that it indexes, and find the part "
     "that one of them lacks",
-    LOSS_SUBJECT: "give predictions and targets the same dims; a flatten must keep the batch, x.flatten(1)",
+    LOSS_SUBJECT: "print the shapes of predictions and targets before that line, and find the line that makes the "
+    "wrong one; a flatten must keep the batch",
     "optimization profile that does not contain the shape": "give it a shape between those of the profile, "
     "or build the engine again with one that contains it: --minShapes, --optShapes, --maxShapes",
     "guard that takes a dim as a number": "export it with an example in which that dim is 2 or more, "
@@ -89,6 +93,12 @@ REMEDIES_BY_SUBJECT = {
     "onnx.shape_inference.infer_shapes",
     "delegate, which prepares the whole model again": "resize the inputs before the delegate is applied, "
     "or run without it to see the node that fails",
+    "check of the program": "update the program, and take files of one model and version: a check of ggml stops at a "
+    "size that the file or a setting gives; print the metadata of the file, gguf-dump FILE",
+    "weights of another form than the loader": "print both shapes before that line: if the file is quantized, as "
+    "bnb-4bit, whose weights are packed, name it to the loader, --quantization bitsandbytes, or load the original "
+    "weights; if not, take --tensor-parallel-size 1 to see whether the split is the cause, and the version of the "
+    "library that supports this model",
     "device": "move both to one device, x.to(y.device); on a CUDA error, run again with CUDA_LAUNCH_BLOCKING=1",
     "element type": "convert one of them: x.float() or x.to(y.dtype) in torch, x.astype(...) in NumPy",
     "file that is missing": "check the path, and the folder in which the program runs",
@@ -104,6 +114,13 @@ REMEDIES_BY_SUBJECT = {
     "widths and layers",
 }
 """The remedies for messages about a subject other than one tensor, keyed by subject."""
+FLATTENS = {
+    "torch": ", x.flatten(1)",
+    "tensorflow": ", tf.reshape(x, [tf.shape(x)[0], n])",
+    "keras": ", by Flatten()",
+    "mxnet": ", x.flatten()",
+}
+"""The code that flattens all dims but the batch, keyed by framework (the documentation of each)."""
 AXIS_MEANINGS = (
     "the batch",
     "often channels or frames: check the settings that make them",
@@ -299,14 +316,8 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
             f"the output is ({format_sizes(shape)}) and the labels ({format_sizes(declared)}): drop its dim of 1, by "
             "Flatten or Reshape, or return_sequences=False in the last recurrent layer"
         )
-    if 1 in (*shape[-1:], *declared[-1:]) and abs(len(shape) - len(declared)) == 1:
-        return "give both one rank: target.unsqueeze(1), or output.squeeze(1); otherwise they broadcast to a square"
-    if shape[:-1] == declared != () or declared[:-1] == shape != ():
-        count = (shape if len(shape) > len(declared) else declared)[-1]
-        return (
-            "if the one of fewer dims holds class numbers, take cross_entropy, or F.one_hot(labels, "
-            f"{count}).float() for this loss"
-        )
+    if text := _loss_rank_remedy(message.framework in ("keras", "tensorflow"), shape, declared):
+        return text
     if len(shape) != len(declared) and size_product(shape) == size_product(declared) is not None and len(shape) > 1:
         return (
             "print(output.shape, target.shape): both hold as many elements; if they are in one order, flatten both, "
@@ -321,9 +332,76 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
         )
     if len(shape) == len(declared) > 1 and unequal_axes(shape, declared) == [1]:
         return _classes_remedy(message.framework, shape, declared)
-    if not LABEL_WORDS.search(f"{message.quote} {message.nearby_text}"):
+    text = _loss_dims_remedy(message, numeric_sizes(shape), numeric_sizes(declared))
+    if not text and not LABEL_WORDS.search(f"{message.quote} {message.nearby_text}"):
         return "print both shapes before that line; in Keras they are most often the predictions and the targets"
+    return text
+
+
+def _loss_rank_remedy(is_tensorflow: bool, shape: PrintedSizes, declared: PrintedSizes) -> str:
+    """Return the remedy for predictions and targets of which one lacks the last dim, or an empty string."""
+    if 1 in (*shape[-1:], *declared[-1:]) and abs(len(shape) - len(declared)) == 1:
+        codes = (
+            "tf.expand_dims(target, -1), or tf.squeeze(output, -1)"
+            if is_tensorflow
+            else "target.unsqueeze(1), or output.squeeze(1)"
+        )
+        return f"give both one rank: {codes}; otherwise they broadcast to a square"
+    if shape[:-1] == declared != () or declared[:-1] == shape != ():
+        count = (shape if len(shape) > len(declared) else declared)[-1]
+        loss, one_hot = (
+            ("the sparse cross-entropy", f"tf.one_hot(labels, {count})")
+            if is_tensorflow
+            else ("cross_entropy", f"F.one_hot(labels, {count}).float()")
+        )
+        return f"if the one of fewer dims holds class numbers, take {loss}, or {one_hot} for this loss"
     return ""
+
+
+def _loss_dims_remedy(message: ParsedMessage, shape: tuple[int, ...], declared: tuple[int, ...]) -> str:
+    """Return the remedy for predictions and targets that differ in the batch or in their sides, or an empty string."""
+    if len(shape) == len(declared) == 2 and declared == (1, shape[0]) != shape:
+        return (
+            f"the labels are ({format_sizes(declared)}) for {shape[0]} rows of predictions: if they are class numbers, "
+            "drop the dim of 1 and take the loss for class numbers, as sparse_softmax_cross_entropy_with_logits"
+        )
+    axes = unequal_axes(shape, declared) if len(shape) == len(declared) else []
+    if not axes:
+        return ""
+    pairs = " and ".join(f"dim {axis} is {shape[axis]} and {declared[axis]}" for axis in axes)
+    printed = f"print the shapes of predictions and targets: {pairs}"
+    if axes == [0] and len(shape) == 1:
+        return (
+            f"{printed}; if these are the scores of one sample and its class number, take a cross-entropy; if they are "
+            "samples, find the line that makes one side longer"
+        )
+    if axes == [0]:
+        return f"{printed}; {_batch_text(message.framework, shape[0], declared[0])}"
+    is_sided = len(shape) > 2 and min(shape[axis] for axis in axes) >= MIN_SIDE and 0 not in axes
+    if is_sided:
+        return (
+            f"{printed}; if these are pictures or maps, give both one size: resize or crop the targets to the "
+            "predictions, or give pictures whose sides are multiples of all strides of the network"
+        )
+    return ""
+
+
+def _batch_text(framework: str | None, predictions: int, targets: int) -> str:
+    """Return the conclusion from two first dims of predictions and targets."""
+    keeps = FLATTENS.get(framework or "", "")
+    small, large = sorted((predictions, targets))
+    if small and large % small == 0:
+        side = "predictions" if large == predictions else "targets"
+        return (
+            f"{large} = {large // small}*{small}: find the line that gives the {side} {large // small} rows for each "
+            "of the other side, as a repeat, a split of one side, or a reshape that takes another dim into the batch"
+        )
+    if predictions > 2 * targets:
+        return (
+            f"{predictions} is no multiple of {targets}, so a reshape with a fixed size may take other dims into the "
+            f"batch: print the shape after each reshape, and keep the batch{keeps}"
+        )
+    return "find the samples that one side lacks: a filter, a sample that could not be read, or a batch of fixed size"
 
 
 def _classes_remedy(framework: str | None, shape: PrintedSizes, declared: PrintedSizes) -> str:
@@ -416,7 +494,10 @@ def _iter_declared_remedies(
         yield "the given shape has a 0: the input was never set, or its data is empty; print it where it is filled"
     if framework == "triton" and shape == declared != ():
         rest = format_sizes(shape[1:])
-        yield f"with max_batch_size above 0 the batch is no dim of config.pbtxt: write dims: [ {rest} ] there"
+        yield (
+            f"both lists are equal, so the batch is counted differently: if {shape[0]} is the batch, write dims: "
+            f"[ {rest} ] in config.pbtxt, which max_batch_size above 0 adds to; if it is not, set max_batch_size: 0"
+        )
     if sides := _declared_spatial_sizes(message):
         sizes = " and ".join(f"dim {axis} to {size}" for axis, size in sides)
         yield f"resize or pad the picture, {sizes}, or export the model with dynamic sides"
@@ -567,6 +648,11 @@ def _named_input_remedy(message: ParsedMessage, mismatches: list[tuple[str, str,
     if STATE_NAME.search(name):
         return (
             f"start with the state that this model declares, zeros of {declared} at dim {axis}: states of models differ"
+        )
+    if axis > 0 and min(actual, declared) >= MIN_SAMPLES:
+        return (
+            f"give it exactly {declared} at dim {axis}, where {actual} are: if these are samples of audio or of a "
+            f"signal, pad a shorter piece with zeros, and cut a longer one into pieces of {declared}"
         )
     if axis == 0 and declared == 1 and actual > MAX_BATCH:
         return f"insert the batch dim, x[None]: {actual} looks like samples or rows at dim 0"

@@ -15,9 +15,11 @@ from shapecalc.diagnosis.match import format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage
 from shapecalc.diagnosis.suggestions import numeric_sizes, unequal_axes
 
-WEIGHT_NAME = re.compile(r"(?:size mismatch for |tensor ')([\w.]+)")
-"""The name of a weight in a message of PyTorch or llama.cpp."""
-KEY_WEIGHT = re.compile(r"attn_[kv]\b")
+WEIGHT_NAME = re.compile(r"(?:size mismatch for |tensor '|for parameter \")([\w.]+)")
+"""The name of a weight in a message of PyTorch, llama.cpp or Flax."""
+KERNEL_NAME = re.compile(r"kernel$")
+"""The name of a weight in Flax that pairs inputs with outputs."""
+KEY_WEIGHT = re.compile(r"attn_[kv]\b|attention\.w[kv]\b")
 """The name of the projection to keys or values in a GGUF file (the naming of llama.cpp)."""
 POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias|ids)|wpe|relative_position")
 VOCABULARY_WEIGHT = re.compile(r"(?i)(?:tok|word|tgt|src|text)\w*_?emb|lm_head|shared\.|wte|vocab|lut\.|logit\.")
@@ -119,7 +121,10 @@ def _is_vocabulary(weights: Weights) -> bool:
 def _differs_along_flax_axis(axis: int) -> Callable[[Weights], bool]:
     """Return a predicate for Flax kernels that differ only along the negative axis `axis`."""
     return lambda weights: (
-        weights.framework in FLAX and len(weights.saved) > 1 and weights.axes == [len(weights.saved) + axis]
+        weights.framework in FLAX
+        and len(weights.saved) > 1
+        and weights.axes == [len(weights.saved) + axis]
+        and (KERNEL_NAME.search(weights.name) is not None or not weights.name)
     )
 
 

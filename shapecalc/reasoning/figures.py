@@ -126,6 +126,8 @@ FLUX_INPUTS = {
 """The inputs of FLUX models, keyed by the number of features of a patch. Source: their public configurations."""
 UNET_INPUTS = {4: "latents", 5: "latents and depth", 8: "latents of two images", 9: "latents, mask and masked image"}
 """The inputs of diffusion models, by their number of channels."""
+UNET_WIDTH, DEPTH_INPUTS = 320, 5
+"""The outputs of the first layer of Stable Diffusion's UNet, and the channels that only its model for depth takes."""
 MAX_FACTORED_AREA = 1 << 24
 """The exclusive maximum area of a feature map that is factored into height and width."""
 ASPECT_TOLERANCE = 0.03
@@ -229,6 +231,8 @@ class MismatchContext(Record):
     """Whether the numbers are the batch sizes of predictions and of their targets."""
     is_weight: bool = False
     """Whether the numbers are sizes of a weight, in its file and in the model."""
+    shape_sizes: frozenset[int] = frozenset()
+    """The sizes of the shapes in the error message."""
     text: str = ""
     """The line of code and the log that surround the error message."""
 
@@ -714,7 +718,10 @@ def _explain_encoder(actual: int, expected: int, context: MismatchContext) -> It
 
 def _explain_latents(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two channel counts by the inputs or latents of diffusion models."""
-    if context.axis == 1 and {actual, expected} <= {*UNET_INPUTS} and context.is_features:
+    is_unet = UNET_WIDTH in context.numbers or (
+        DEPTH_INPUTS not in (actual, expected) and LATENT_WORDS.search(context.text) is not None
+    )
+    if context.axis == 1 and {actual, expected} <= {*UNET_INPUTS} and context.is_features and is_unet:
         yield Candidate(
             1,
             f"{actual} and {expected} channels",
@@ -722,7 +729,11 @@ def _explain_latents(actual: int, expected: int, context: MismatchContext) -> It
             f"load the model for {UNET_INPUTS[actual]} ({actual} channels), or take the pipeline of the loaded one",
         )
     elif (
-        context.axis == 1 and context.is_features and expected in UNET_INPUTS and actual - expected in EXTRA_UNET_INPUTS
+        context.axis == 1
+        and context.is_features
+        and is_unet
+        and expected in UNET_INPUTS
+        and actual - expected in EXTRA_UNET_INPUTS
     ):
         extra = EXTRA_UNET_INPUTS[actual - expected]
         yield Candidate(
@@ -736,7 +747,8 @@ def _explain_latents(actual: int, expected: int, context: MismatchContext) -> It
         yield Candidate(
             1 if is_certain else 2,
             f"{actual} and {expected} channels",
-            f"{actual} are the latent channels of {LATENT_MODELS[actual]}, {expected} of {LATENT_MODELS[expected]}",
+            f"if these are latents, {actual} are the channels of {LATENT_MODELS[actual]}, {expected} of "
+            f"{LATENT_MODELS[expected]}",
             "load the VAE and the model of one family, and encode the picture again: cached latents are of the old one",
         )
 
@@ -1046,13 +1058,14 @@ def _explain_text_ratio(actual: int, expected: int, context: MismatchContext) ->
     """Explain two sizes as the same multiple of two numbers that occur in the text."""
     if context.target or min(actual, expected) < 1 or not 2 <= len(context.numbers) <= MAX_TEXT_NUMBERS:
         return
-    for one in sorted(context.numbers - {actual, expected}, reverse=True):
+    numbers = context.numbers - context.shape_sizes
+    for one in sorted(numbers - {actual, expected}, reverse=True):
         times, remainder = divmod(actual, one)
         other = expected // times if times else 0
         if (
             not remainder
             and times > 1
-            and other in context.numbers
+            and other in numbers
             and other * times == expected
             and other not in (one, actual)
         ):
@@ -1156,6 +1169,9 @@ def _explain_one_size(actual: int, _expected: int, context: MismatchContext) -> 
         is_near = -1 not in target or actual // max(others, 1) <= MAX_INFERRED_RATIO * size
         if -1 in target and axis > target.index(-1) and actual % prod(target[target.index(-1) + 1 :]) == 0:
             continue  # the product of the dims after -1 divides the count, so the wrong dim is before it
+        is_one_dim = actual == target[-1] and len(target) > 1  # as many elements as the last dim has by itself
+        if is_one_dim:
+            return
         if axis > 0 and size > 1 and others > 1 and actual % others == 0 and (actual // others) % size and is_near:
             found.append((actual // others, axis, others))
     for needed, axis, _ in sorted(found)[:1]:
@@ -1172,7 +1188,7 @@ def _explain_one_size(actual: int, _expected: int, context: MismatchContext) -> 
             3,
             f"{actual} = {'*'.join([str(needed), *rest])}",
             f"would make {needed}, and {target[axis]} is requested",
-            f"find where the {target[axis]} is computed: it should be {needed}"
+            f"find where the {target[axis]} is computed: with {needed} the counts would agree"
             + (", or a divisor of it" if -1 in target else ""),
         )
 
@@ -1229,7 +1245,7 @@ def _explain_classes(actual: int, expected: int, context: MismatchContext) -> It
         )
         return
     is_labels = expected in ONE_HOT_CLASS_COUNTS and _is_power_of_two(actual) and context.axis in (None, 1, -1)
-    if is_labels or (is_loss and expected in ONE_HOT_CLASS_COUNTS):
+    if is_labels or (is_loss and expected in ONE_HOT_CLASS_COUNTS and context.axis != 0):
         yield Candidate(
             2,
             f"{actual} labels, {expected} classes",

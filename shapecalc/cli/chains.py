@@ -213,8 +213,8 @@ COMPARE_COMMAND = Command(
   shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
   shapecalc compare squeeze 1,3,1 --axes 1 --json
   shapecalc compare chain '2,3 | transpose | reshape 0,-1'""",
-    details=""" Exit 1 if the answers differ at the dialects' default settings; all refusals count as the
-same answer. * marks the rows that differ from the most common answer.""",
+    details=""" Exit 1 if the answers differ at the dialects' default settings; all refusals count as equal. *
+marks the rows that differ from the most common answer.""",
     accepts_unknown_options=True,
 )
 
@@ -330,8 +330,8 @@ EQUIV_COMMAND = Command(
   shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8
   shapecalc equiv 'x.permute(1, 0).view(-1)' 'shuffle --first 1,0 --to -1' --input 2,3""",
     details=""" A chain without an input uses the input of the other chain, or --input; an input without ops is the
-identity. Code is read as PyTorch or NumPy code. The answer is same, same when a condition holds, different (with the
-first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1: different, or same under conditions
+identity. Code is read as PyTorch or NumPy code. The answer is 'same', 'same when' with conditions, 'different' with
+the first differing element at the smallest sizes, or 'undecided'. Exit 0: same; 1: different, or same under conditions
 with --strict; 3: undecided, or a chain is refused.""",
 )
 
@@ -490,8 +490,8 @@ SIMPLIFY_COMMAND = Command(
   shapecalc simplify 'N,C,H | transpose 2,0,1 | transpose 0,2,1'
   shapecalc simplify 'B*8,S,D | reshape B,8,S,D | transpose 0,2,1,3 | reshape B,S,8*D' --for shuffles
   shapecalc simplify 'N,C,H | transpose 0,2,1 | reshape N,C*H | reshape N,H,C' --check --quiet""",
-    details=""" The shortest chain has the fewest transposes, TensorRT Shuffles or bytes moved, and then
-the fewest stages. It accepts every input of the given chain, and uses the same dialect. A chain that cannot be
+    details=""" The shortest chain has the fewest transposes, TensorRT Shuffles or moved bytes, and among
+these the fewest stages. It accepts every input of the given chain, and uses the same dialect. A chain that cannot be
 shortened is printed unchanged. The costs of both chains are printed on standard error. The bytes are those
 read and written by copying stages; --dtype is the element type, float32 by default.""",
 )
@@ -536,9 +536,9 @@ INVERT_COMMAND = Command(
   shapecalc invert '2,3,4 | transpose 1,0,2 | reshape 6,4'
   shapecalc invert 'B,H*16,W*16,C | rearrange "b (h p) (w q) c -> b (h w) (p q c)" p=16,q=16'
   shapecalc invert '1,3,1 | expand 4,3,2' --json""",
-    details=""" It undoes the stages from the last to the first, in as few stages as simplify finds. Elements that the
-chain added, as expand and pad do, are dropped. Exit 1, with the stage and the reason, if a stage drops elements or
-computes new ones.""",
+    details=""" It reverts the stages from the last to the first, in as few stages as simplify finds. Elements that the
+chain added, as expand and pad do, are dropped. If a stage drops elements or computes new ones, the stage and the reason
+are printed, and the exit code is 1.""",
 )
 
 
@@ -652,6 +652,6 @@ FIND_COMMAND = Command(
 moves no element, then the chains with one transpose. The number of matching functions and the bounds of the search
 are also printed. Dims are split into as few parts as possible: for 6,10 to 4,15, find misses chains that reshape to
 2,3,2,5, transpose, and reshape to 4,15. With arrays, only the chains that map --before to --after are listed. The
-elements of --before must be distinct, such as 0, 1, 2 ... A size that differs between pairs gets a name. Exit 1 if no
-chain is found.""",
+elements of --before must be distinct, such as 0, 1, 2 ... A size that differs between pairs of arrays gets a name. Exit
+1 if no chain is found.""",
 )

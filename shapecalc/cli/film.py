@@ -60,8 +60,9 @@ FILM_COMMAND = Command(
   shapecalc film reshape 4,6 3,8 -o cuts.svg --theme dark
   shapecalc film chain '2,3,4 | transpose 1,0,2 | reshape 0,-1' -o chain.gif""",
     details="""
-A film begins with the result. An .svg file is animated without a script, a .gif file needs the extra film, and an .html
-page has a player; if its box ask is checked, it asks for each dim before the dim is shown. A refused request is drawn
-up to the step that fails. The answer is also printed. For a still picture, use the option --picture of an op.""",
+A film begins with the result. An .svg file is animated without a script, a .gif file needs the extra 'film', and an
+.html page has a player; if its checkbox 'ask' is checked, it asks for each dim before the dim is shown. A refused
+request is drawn up to the failing step. The answer is also printed. For a still picture, use the option --picture of an
+op.""",
     accepts_unknown_options=True,
 )

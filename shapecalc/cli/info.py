@@ -516,7 +516,7 @@ Three commands to know:
   shapecalc tui       show every step as a picture, with a ten-minute course
 """
 FIRST_SCREEN_FOOTER = """\
-shapecalc -h lists all commands, shapecalc help tutorial is an introduction.
+shapecalc -h lists all commands; shapecalc help tutorial is an introduction.
 On Windows, shapes need double quotes: shapecalc "2,3,4" "0,-1"."""
 
 
@@ -526,8 +526,8 @@ def program_help() -> str:
     groups = [f"  {title.ljust(width)}  {' '.join(names)}" for title, names in COMMAND_GROUPS.items()]
     families = [f"  {title.ljust(width)}  {' '.join(names)}" for title, names in FAMILIES.items()]
     commands = "\n".join(["Commands:", *groups, "Ops:", *families])
-    more = "shapecalc COMMAND -h explains a command, shapecalc help topics lists the manual.\n"
-    more += "-V prints the version, --install-completion installs shell completion."
+    more = "shapecalc COMMAND -h explains a command; shapecalc help topics lists the manual.\n"
+    more += "-V prints the version; --install-completion installs shell completion."
     return f"Usage: shapecalc WHAT... | COMMAND [OPTIONS] ARGS...\n\n{FIRST_SCREEN}\n{commands}\n\n{more}"
 
 

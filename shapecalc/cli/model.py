@@ -46,7 +46,7 @@ SIZE_OPTIONS = (
 """Options for the sizes at which a model is checked."""
 NODE_OPTION = Option("node", "Show this node in full: its name, or its path such as '#18'.", metavar="NAME|PATH")
 DISPLAY_OPTIONS = (
-    Option("all", "List every node, also the safe ones; sums and rounded sizes get names.", OptionKind.FLAG),
+    Option("all", "List every node, including safe ones; sums and rounded sizes get names.", OptionKind.FLAG),
     Option("op", "List only nodes of this operator.", metavar="OP", completions=load_listed_operators),
     Option("offenders", "List only failing nodes.", OptionKind.FLAG),
     NODE_OPTION,
@@ -55,11 +55,11 @@ DISPLAY_OPTIONS = (
     Option("diff", "Print how names, shapes and operators differ from those of this model.", metavar="FILE"),
     Option(
         "free",
-        "Print the constants in nodes that equal sizes of these free dims: H,W; with --fix, replace them.",
+        "Print the hard-coded sizes of these free dims: H,W; with --fix, replace them.",
         metavar="NAMES",
     ),
     Option("trt", "Print the shape options of trtexec for sizes min:opt:max.", metavar="NAME=MIN:OPT:MAX,..."),
-    Option("strict", "Treat a node that cannot be checked as a failing one.", OptionKind.FLAG),
+    Option("strict", "Count a node that cannot be checked as a failing node.", OptionKind.FLAG),
     Option(
         "dialect",
         "Print each series of transposes and reshapes as code with the fewest layers",
@@ -74,12 +74,12 @@ FIX_OPTIONS = (
     OUTPUT_OPTIONS["force"],
     Option(
         "static",
-        "Write the model with these sizes for its free dims to the file of -o; with --fix, the fixed model.",
+        "Write the model, or with --fix the fixed model, with these sizes of its free dims to the file of -o.",
         metavar="NAME=SIZE,...",
     ),
     Option(
         "rename",
-        "Set the name of an axis of an input, or of every input; write the model to the file of -o; may be repeated.",
+        "Name an axis of one input, or of every input, and write the model to the file of -o; may be repeated.",
         OptionKind.TEXTS,
         "[INPUT:]AXIS=NAME",
     ),
@@ -396,9 +396,9 @@ MODEL_COMMAND = Command(
   shapecalc model yolo.onnx --fix -o fixed.onnx""",
     details=""" Each Reshape, Transpose, Shape, Flatten, Squeeze, Unsqueeze, Expand, Tile, DepthToSpace and
 SpaceToDepth node (--all: every node) is listed with its shapes and a verdict: safe; only (runs only at the declared
-batch); swallows (the batch moves into another axis, without an error); scrambles (no axis separates the samples any
-more); rank-varies; fails; sometimes; unknown. --fix writes the model with fixed targets, and verifies it with
-onnxruntime. Exit 0: the model was read, and --fix fixed and proved it; 1: --lint or -q found failing nodes, --fix
-left some, or the fixed model is not proved; 4: a file cannot be used, or --fix needs onnxruntime. The command needs
-the package onnx.""",
+batch); swallows (the batch moves into another axis, without an error); scrambles (no axis of the output separates
+the samples); rank-varies; fails; sometimes; unknown. --fix writes the model with fixed targets, and verifies it with
+onnxruntime. Exit 0: the model was read, and with --fix the fixed model is proved; 1: --lint or -q found failing nodes,
+--fix could not fix all nodes, or the fixed model is not proved; 4: a file cannot be used, or onnxruntime is missing for
+--fix. The command needs the package onnx.""",
 )

@@ -106,9 +106,9 @@ DOCTOR_COMMAND = Command(
     takes_text=True,
     parameters=[
         Argument("file", "a file with a log, or the message itself; by default standard input", "[FILE|TEXT]", False),
-        Option("model", "Also show the node of the message in this model.", metavar="FILE.onnx"),
+        Option("model", "Also show the node of this model that the message names.", metavar="FILE.onnx"),
         Option("source", "Find the failing line in this file, and print the fix.", metavar="FILE", long="--code"),
-        Option("explain", "Also print the message, and more about its numbers.", OptionKind.FLAG, short="-e"),
+        Option("explain", "Also print the message, and further facts about its numbers.", OptionKind.FLAG, short="-e"),
         *select_output_options("json", "quiet"),
     ],
     summary="Explain a runtime's error message, and suggest a fix.",
@@ -119,8 +119,9 @@ DOCTOR_COMMAND = Command(
   shapecalc doctor run.log --model yolo.onnx
   trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json""",
     details=""" The input is a message or a whole log. The answer has four parts: the mismatch, possible reasons,
-what to do first, and what to check if that does not help. With --model, it also contains the node of the model. On a
-terminal, paste the message and press Ctrl-D. Exit 0: recognized; 1: unknown, or not about a shape.""",
+what to do first, and what to check if that does not help. With --model, it also contains the node that the message
+names. On a terminal, paste the message and press Ctrl-D. Exit 0: a message was recognized; 1: the message is unknown,
+or not about a shape.""",
 )
 
 
@@ -418,7 +419,7 @@ CODE_COMMAND = Command(
     takes_text=True,
     parameters=[
         CODE_ARGUMENT,
-        Argument("files", "with --check, more files", "[FILE...]", False, repeated=True),
+        Argument("files", "with --check, further files", "[FILE...]", False, repeated=True),
         INPUT_OPTION,
         *[option for option in RULE_OPTIONS.values() if option.name != "opset"],
         Option("lines", "Print the shapes of each line to stderr; by default on a terminal.", OptionKind.SWITCH),
@@ -439,9 +440,9 @@ CODE_COMMAND = Command(
   shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
     details=""" The code is one or more statements, a function, a class or a file. In a file, the last
 function or class is used, or the one that FILE.py::NAME selects. The shapes of all lines are printed to stderr on
-a terminal. The output is that of chain; several results are printed one per line. Every name that is not
-a tensor is a size; --where sets names to numbers, lists of numbers, True, None or 'text', and conditions that are
-not known: heads=8,mask is None=True. The shapes of tensors created in the code are known. Shapes in comments and
-jaxtyping annotations are checked; --check checks all functions whose inputs are declared there or in a comment
-above: # shapes: x=B,T,C. Without --dialect, the modules and methods in the code select the dialect.""",
+a terminal. The output has the form of chain; several results are printed one per line. Every name that is not
+a tensor is a size; --where sets names to numbers, lists of numbers, True, None or 'text', and sets unknown
+conditions: heads=8,mask is None=True. Tensors that the code creates need no --input. Shapes in comments and jaxtyping
+annotations are checked; --check checks all functions whose inputs are declared in annotations or in a comment above:
+# shapes: x=B,T,C. Without --dialect, the modules and methods in the code select the dialect.""",
 )

@@ -177,7 +177,7 @@ LESSON_OPTIONS = (
 )
 STEP_OPTION = Option(
     "place",
-    "Open at this step, counted from 1; last opens after the last step, with nothing hidden.",
+    "Open at this step, counted from 1; last is the position after the last step.",
     metavar=f"N|{LAST_STEP}",
     long="--step",
     completions=lambda: [LAST_STEP],
@@ -199,8 +199,8 @@ TUI_PARAMETERS: tuple[Argument | Option, ...] = (
     STEP_OPTION,
     AT_OPTION,
     *LESSON_OPTIONS,
-    Option("path", "Repeat the ten-minute introduction: dims, 0, -1, permutations.", OptionKind.FLAG),
-    Option("plain", "Print a step per Enter as plain lines, for screen readers and pipes.", OptionKind.FLAG),
+    Option("path", "Open the ten-minute course: dims, 0, -1, permutations.", OptionKind.FLAG),
+    Option("plain", "Print one step at each Enter as plain text, for screen readers and pipes.", OptionKind.FLAG),
     Option("notes", "Show the speaker's notes of the lessons.", OptionKind.FLAG),
     Option("model", "Open the list of this model's nodes.", metavar="FILE.onnx"),
     NODE_OPTION,
@@ -460,7 +460,7 @@ SERVE_COMMAND = Command(
         Option("allow_host", "Another host name that browsers may use; may be repeated.", OptionKind.TEXTS, "NAME"),
         _integer_option("sessions", "Limit on concurrent sessions, 1 to 256.", "8", 256),
         Option("opens", "Open the address in a browser.", OptionKind.FLAG, long="--open"),
-        Option("site", "The address of a page of shapecalc site, which small screens show instead.", metavar="URL"),
+        Option("site", "The address of a page of shapecalc site to show on small screens instead.", metavar="URL"),
         *LESSON_OPTIONS,
         *select_output_options("no_config"),
     ],

@@ -371,7 +371,7 @@ RULE_OPTIONS = options_by_name(
 """The options that select the rules: the dialect, the ONNX opset, the element type and the symbolic sizes."""
 SWITCH_HELP = {
     "allowzero": "ONNX, since opset 14: 0 is a dim of size zero.",
-    "special_zero": "oneDNN and OpenVINO, where it is required: 0 copies a dim.",
+    "special_zero": "oneDNN and OpenVINO, which require it: 0 copies a dim.",
     "zero_is_placeholder": "TensorRT, on by default: 0 copies a dim.",
 }
 _option_lookups: dict[str, tuple[Op, OptionLookup]] = {}

@@ -20,9 +20,9 @@ NARROW_HELP = """\
 Options of onednn, openvino:
   --special-zero / --no-special-zero
                                   oneDNN and
-                                  OpenVINO, where
-                                  it is required:
-                                  0 copies a dim.
+                                  OpenVINO, which
+                                  require it: 0
+                                  copies a dim.
 
 """
 

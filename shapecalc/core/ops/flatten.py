@@ -86,7 +86,7 @@ FLATTEN = Op(
     summary="Merge dims.",
     params=(
         base.Param(
-            *("axis", base.ParamType.INT, "ONNX: the first axis of the second output dim, by default 1"),
+            *("axis", base.ParamType.INT, "ONNX: the first axis that the second output dim merges, by default 1"),
             positional_or_named=True,
             supported_by=lambda dialect: FLATTEN_SEMANTICS.for_dialect(dialect).flattens is FlattenMode.AXIS,
             counterpart="start_dim",

@@ -389,7 +389,7 @@ PAD = Op(
         Param(
             "fill",
             ParamType.NUMBER,
-            "the value of the new elements in the mode constant, by default 0",
+            "the value of the new elements in constant mode, by default 0",
             applies_to=FrozenDict(mode=CONSTANT),
         ),
     ),

@@ -105,8 +105,8 @@ def _has_shape_range(dialect: Dialect) -> bool:
     return SHAPE_SEMANTICS.for_dialect(dialect).slices_shape
 
 
-START_HELP = "the first dim, by default 0; a negative value counts from the end"
-END_HELP = "the dim after the last one, by default the rank; a negative value counts from the end"
+START_HELP = "the index of the first dim, by default 0; negative values count from the end"
+END_HELP = "the index after the last dim, by default the rank; negative values count from the end"
 SHAPE = Op(
     name="shape",
     rules=(CLAMPED, READ_DIM, SLICED_DIMS),

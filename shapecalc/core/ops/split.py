@@ -342,7 +342,7 @@ SPLIT = Op(
     params=(
         Param("axis", ParamType.INT, "the axis to split", positional=True, required=True, list_option="sizes"),
         Param("parts", ParamType.INT, "the number of parts", positional=True, list_option="sizes"),
-        Param("part", ParamType.INT, "the part to keep, by default 0", positional_or_named=True),
+        Param("part", ParamType.INT, "the index of the part to keep, by default 0", positional_or_named=True),
         Param("sizes", ParamType.TARGET, "the size of each part; replaces PARTS"),
         Param(
             "size",

@@ -145,7 +145,9 @@ class _RecordMeta(type):
             raise TypeError(f"{name} has a field without a default after one with a default")
         body["__match_args__"], body["_defaults"] = tuple(own), defaults
         body["_slot_names"], body["_is_row"] = slot_names, is_row
-        body["_compared"], body["_field_values"] = tuple(compared), attrgetter(*compared) if compared else type
+        # reading a slot takes a sixth of the time of its property
+        slots = [slot_names[field] for field in compared]
+        body["_compared"], body["_field_values"] = tuple(compared), attrgetter(*slots) if slots else type
 
         def make_and_call_init(self: Record, *values: object, **named_values: object) -> None:
             """Create the `__init__` of the class, and call it."""
@@ -300,10 +302,15 @@ class FrozenDict(_Dict):
     (True, True)
     """
 
-    __slots__ = ()
+    __slots__ = ("_hash",)
+    _hash: int
 
     def __hash__(self) -> int:  # type: ignore[override]  # `dict` sets it to None
-        return hash(frozenset(self.items()))
+        try:
+            return self._hash
+        except AttributeError:  # computed once, because the arguments of a node are hashed several times
+            self._hash = hash(frozenset(self.items()))
+            return self._hash
 
     def _raise_immutable(self, *_: object, **__: object) -> Any:
         raise TypeError("it cannot be changed")

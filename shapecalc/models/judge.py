@@ -44,27 +44,44 @@ class _NodeReporter:
     def __init__(self, walk: WalkState, core: CoreOpCache) -> None:
         self._walk, self._tensor_names, self._core = walk, walk.model.names, core
         self._fitter = DimFitter(walk.lanes, walk.batch)
+        self._shared_values: dict[int, tuple[Any, ...]] = {}
+        """The results of `_build_shared_values`, by the identity of the verdict."""
 
     def build_entry(self, visit: NodeVisit, verdict: NodeVerdict) -> JudgedNode:
         """Build the report entry of a node with a core op."""
-        node, namer, names = visit.node, self._fitter, self._tensor_names
-        input, target = namer.fit_shape(visit.input), visit.core_op.target
-        arguments = self._symbolic_arguments(visit)
+        node, names = visit.node, self._tensor_names
+        shared = self._shared_values.get(id(verdict))
+        if shared is None:
+            shared = self._shared_values[id(verdict)] = self._build_shared_values(visit, verdict)
+        verdict_values, version, input, target, output, conditions = shared
+        values = (
+            *verdict_values,
+            node,
+            version,
+            (tuple([names[tensor] for tensor in node.inputs]), tuple([names[tensor] for tensor in node.outputs])),
+            input,
+            target,
+            self._target_source(node),
+            output,
+            self._shape_node_output(node) if visit.core_op.returns_shape else None,
+            conditions,
+        )
+        return JudgedNode(*values)
+
+    def _build_shared_values(self, visit: NodeVisit, verdict: NodeVerdict) -> tuple[Any, ...]:
+        """Return the values of a report entry that all nodes with the same verdict object have.
+
+        They are the fields of the verdict, the version, the input, the target, the output and the conditions.
+        """
+        target, arguments = visit.core_op.target, self._symbolic_arguments(visit)
         output, conditions = self.symbolic_output(visit)
-        return JudgedNode(
-            node=node,
-            version=visit.answers.version,
-            tensors=(
-                tuple([names[tensor] for tensor in node.inputs]),
-                tuple([names[tensor] for tensor in node.outputs]),
-            ),
-            input=input,
-            target=None if arguments is None or target is None else arguments.get(target.name),
-            target_from=self._target_source(node),
-            output=output,
-            value=self._shape_node_output(node) if visit.core_op.returns_shape else None,
-            conditions=tuple(map(str, conditions)),
-            **fields(verdict),
+        return (
+            fields(verdict).values(),
+            visit.answers.version,
+            self._fitter.fit_shape(visit.input),
+            None if arguments is None or target is None else arguments.get(target.name),
+            output,
+            tuple(map(str, conditions)),
         )
 
     def symbolic_output(self, visit: NodeVisit) -> tuple[SymbolicShape | None, tuple[Condition, ...]]:

@@ -23,7 +23,17 @@ from shapecalc.core.text import truncate
 from shapecalc.models import axis_rules, mark_rules
 from shapecalc.models.axis_rules import AxisRule
 from shapecalc.models.batch_axis import LaneNode
-from shapecalc.models.file import DTYPE_NAMES, MAX_ELEMENTS, MAX_FLOAT_ELEMENTS, ElementArray, Node, parse_elements
+from shapecalc.models.file import (
+    DTYPE_NAMES,
+    FLOAT,
+    INT32,
+    INT64,
+    MAX_ELEMENTS,
+    MAX_FLOAT_ELEMENTS,
+    ElementArray,
+    Node,
+    parse_elements,
+)
 from shapecalc.models.mark_rules import MarkRule
 from shapecalc.models.verdicts import (
     CandidateGenerator,
@@ -63,8 +73,18 @@ MAX_INFERRED_DIM = 2**40
 
 Larger dims could overflow its 64-bit products.
 """
+FIRST_OPSET_OF_INPUTS = 11
+"""The first opset in which the arguments of Slice and of Pad are inputs."""
+PLAIN_DTYPES = (FLOAT, INT32, INT64, 10, 11)
+"""The element types that every version of Slice and of Pad accepts: float16, float, double, int32 and int64."""
 RECURRENT_STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
 """The inputs of LSTM, GRU and RNN with a batch axis, except X: name, input index, and batch axis for `layout=0`."""
+ConstantShape = Callable[[Attributes, IntTuple, Sequence[IntTuple | None]], IntTuple | None]
+"""A function that returns an output shape, or None if shape inference must infer or check it.
+
+The arguments are the attributes, the shape of the first input, and the elements of the other integer inputs. The
+elements of an absent input are None.
+"""
 
 
 class FirstInputShapeRule(Record):
@@ -88,6 +108,11 @@ class InferredShapeRule(Record):
 
     copies_dims: bool = False
     """Whether shape inference copies dims from an input to the output without checks, so that it accepts symbolic dims.
+    """
+    compute: ConstantShape | None = None
+    """A function that computes the output shape if the integer inputs are known.
+
+    Shape inference takes ten times as long as the function.
     """
 
 
@@ -588,6 +613,43 @@ def _gather_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
     return ((*data[:axis], *indices, *data[axis + 1 :]),)
 
 
+def _pad_shape(attributes: Attributes, shape: IntTuple, arguments: Sequence[IntTuple | None]) -> IntTuple | None:
+    """Return the output shape of a Pad with constant pads for all axes.
+
+    >>> _pad_shape({}, (2, 3), [(0, 1, 0, 2)]), _pad_shape({}, (2, 3), [(0, 1)])
+    ((2, 6), None)
+    """
+    pads, rank = arguments[0], len(shape)
+    if pads is None or len(pads) != 2 * rank or len(arguments) > 2 or not attributes.keys() <= {"mode"}:
+        return None
+    padded = tuple(map(sum, zip(shape, pads[:rank], pads[rank:], strict=True)))
+    return None if min(padded, default=0) < 0 or max(padded, default=0) > MAX_INFERRED_DIM else padded
+
+
+def _slice_shape(attributes: Attributes, shape: IntTuple, arguments: Sequence[IntTuple | None]) -> IntTuple | None:
+    """Return the output shape of a Slice with constant arguments and positive steps.
+
+    >>> _slice_shape({}, (2, 9), [(-4,), (20,), (1,), (2,)]), _slice_shape({}, (2, 9), [(0,), (1,), (0,), (-1,)])
+    ((2, 2), None)
+    """
+    starts, ends, axes, steps = (*arguments, None, None, None)[:4]
+    if starts is None or ends is None or axes is None or attributes:
+        return None
+    steps = (1,) * len(axes) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps) or min(steps, default=1) < 1:
+        return None
+    rank, sizes = len(shape), [*shape]
+    if (
+        max(sizes) > MAX_INFERRED_DIM
+        or any(not -rank <= axis < rank for axis in axes)
+        or len({axis % rank for axis in axes}) < len(axes)
+    ):
+        return None
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        sizes[axis] = len(range(*slice(start, end, step).indices(sizes[axis])))
+    return tuple(sizes)
+
+
 def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shape of multi-head attention.
 
@@ -928,7 +990,7 @@ ONNX_OPERATORS = _split_operator_names(
         "NonZero": OperatorSpec(evaluate=lambda _, data: np.array(np.nonzero(np.atleast_1d(data)), np.int64)),
         "Not": OperatorSpec(SAME_AS_FIRST, _numpy_evaluator(np.logical_not), axis_rule=axis_rules.broadcast_axis_rule),
         "OneHot": OperatorSpec(axis_rule=axis_rules.one_hot_axis_rule),
-        "Pad": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.pad_axis_rule),
+        "Pad": OperatorSpec(InferredShapeRule(True, _pad_shape), axis_rule=axis_rules.pad_axis_rule),
         "Pow": OperatorSpec(
             BroadcastShapeRule(typed_input=0),
             _dtype_preserving_evaluator(lambda a, b: np.power(a.astype(np.float64), b)),
@@ -962,7 +1024,7 @@ ONNX_OPERATORS = _split_operator_names(
             FIRST_OUTPUT_ONLY, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.trailing_axes)
         ),
         "Size": OperatorSpec(evaluate=element_count, element_inputs=0),
-        "Slice": OperatorSpec(COPIES_DIMS, _slice, mark_rule=mark_rules.slice_mark_rule),
+        "Slice": OperatorSpec(InferredShapeRule(True, _slice_shape), _slice, mark_rule=mark_rules.slice_mark_rule),
         "SpaceToDepth": OperatorSpec(axis_rule=axis_rules.make_first_input_pointwise_rule(0), core_op=SPACE_TO_DEPTH),
         "Split": OperatorSpec(COPIES_DIMS, _split, mark_rule=mark_rules.split_mark_rule),
         "Squeeze": OperatorSpec(mark_rule=mark_rules.reshape_mark_rule, core_op=SQUEEZE),

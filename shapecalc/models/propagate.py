@@ -113,9 +113,12 @@ class NodeVerdict(Record):
     """The path of the first failing upstream node, which must be fixed before this node, or None if there is none."""
 
 
-def output_mark(node: LaneNode, output_index: int = 0) -> BatchMark:
-    """Return the batch mark of one output of a node for one size assignment."""
-    row = find_operator(node)
+def output_mark(node: LaneNode, output_index: int = 0, spec: OperatorSpec | None = None) -> BatchMark:
+    """Return the batch mark of one output of a node for one size assignment.
+
+    `spec` is the operator table entry of the node, or None to find it.
+    """
+    row = spec or find_operator(node)
     reached = [mark for mark in node.marks[: row.element_inputs] if mark]
     if not reached:
         return None
@@ -143,9 +146,9 @@ def _apply_axis_rule(node: LaneNode, spec: OperatorSpec, output_index: int) -> B
             if axis is None or not _has_same_size(node.inputs[index], mark.axis, node.outputs[output_index], axis):
                 return LostBatch(f"{node.op} may read several samples at once")
             marks.append(mark if axis == mark.axis else BatchAxis(axis, mark.inner))
-    if len({*marks}) > 1:
+    if any(mark != marks[0] for mark in marks[1:]):
         return MixedSamples(PAIRS_SAMPLES, intended=marks[0])
-    return merge_marks(marks)
+    return marks[0] if marks else None
 
 
 def _intended_mark(node: LaneNode, input_index: int, output_index: int) -> BatchMark:
@@ -256,6 +259,10 @@ class BatchTracker:
         self._no_marks: LaneMarks = (None,) * len(walk.lanes)
         self._empty_lane = next((index for index, lane in enumerate(walk.lanes) if lane.batch == 0), None)
         self.declared_batch = walk.choice.reference_batch
+        self._other_lanes = [
+            lane for lane, size in enumerate(self._batches) if self._tracked_lanes[lane] and size != self.declared_batch
+        ]
+        """The indices of the tracked size assignments with another batch size than the declared one."""
         self._constants = repairs.ConstantSamples(walk, self.marks_of, self.producer_of, self._mark_at_declared_batch)
         for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
             if dims is None:
@@ -277,18 +284,24 @@ class BatchTracker:
         if node.bodies:
             self._propagate_bodies(node)
             return
-        reached = [(marks, self._walk.shapes[tensor]) for tensor in node.inputs if (marks := self.marks_of(tensor))]
+        all_shapes, all_marks = self._walk.shapes, self._marks
+        reached = [(all_marks[tensor], all_shapes[tensor]) for tensor in node.inputs if tensor in all_marks]
         if not reached or not node.outputs:
             return
-        own = reached[0][0], self._walk.shapes[node.outputs[0]]
+        spec, own = find_operator(node), (reached[0][0], all_shapes[node.outputs[0]])
         is_equal = own[1] and None not in own[1] and all(pair == own for pair in reached)
-        if find_operator(node).is_pointwise and is_equal and not self._varying_operands(node):
+        is_pointwise = spec.is_pointwise
+        if is_pointwise and is_equal and not self._varying_operands(node):
             self._store_marks(node.outputs[0], own[0])
         else:
             lanes = list(self._iter_lane_nodes(node))
             for to, tensor in enumerate(node.outputs):
-                after = [output_mark(lane, to) if lane else None for lane in lanes]
-                after = self._find_dependence_on_batch_size(node, after) or after
+                after = [output_mark(lane, to, spec) if lane else None for lane in lanes]
+                if is_pointwise:
+                    after = self._find_dependence_on_batch_size(node, after) or after
+                elif self._other_lanes and not any(isinstance(mark, LostBatch) for mark in after):
+                    self._store_marks(tensor, after)
+                    continue
                 if self._has_constant_size(node, tensor, after):
                     self._store_marks(tensor, self._record_constant_size(node, tensor))
                 else:
@@ -568,8 +581,8 @@ class BatchTracker:
         """
         marks = [self.marks_of(tensor) or self._no_marks for tensor in node.inputs]
         results = [self._walk.shapes_of(tensor) for tensor in node.outputs] if outputs is None else [outputs]
-        for lane in range(len(self._batches)):
-            if self._tracked_lanes[lane]:
+        for lane, is_tracked in enumerate(self._tracked_lanes):
+            if is_tracked:
                 own = [lanes[lane] for lanes in marks]
                 yield self._build_lane_node(node, lane, own, [lanes[lane] for lanes in results])
             else:
@@ -582,6 +595,7 @@ class BatchTracker:
 
         `marks` are the batch marks of its inputs, and `outputs` are its output shapes.
         """
+        shapes, unknown, inputs = self._walk.shapes, self._walk.all_unknown, node.inputs
         return LaneNode(
             node.op,
             node.domain,
@@ -589,10 +603,10 @@ class BatchTracker:
             node.attributes,
             self._batches[lane],
             marks,
-            [self._walk.shapes_of(tensor)[lane] for tensor in node.inputs],
+            [(shapes[tensor] or unknown)[lane] for tensor in inputs],
             outputs,
             partial(self._elements, node, lane),
-            tuple([index for index, tensor in enumerate(node.inputs) if tensor == ABSENT]),
+            tuple([index for index, tensor in enumerate(inputs) if tensor == ABSENT]) if ABSENT in inputs else (),
             partial(self._index_bounds, node, lane),
         )
 
@@ -657,10 +671,11 @@ class BatchTracker:
         """
         if "/body/" in node.path:
             return False
-        others = [
-            lane for lane, size in enumerate(self._batches) if self._tracked_lanes[lane] and size != self.declared_batch
+        is_lost = [
+            isinstance(marks[lane], LostBatch) and not isinstance(marks[lane], SharedSample)
+            for lane in self._other_lanes
         ]
-        if not all(isinstance(marks[lane], LostBatch) and not isinstance(marks[lane], SharedSample) for lane in others):
+        if not all(is_lost):
             return False
         if not any(isinstance(mark, BatchAxis) for number in node.inputs for mark in self.marks_of(number) or ()):
             return False
@@ -689,12 +704,12 @@ class BatchTracker:
         """Return marks of `MixedSamples` for an elementwise op with an operand that depends on the batch size.
 
         `marks` are the batch marks of the output. The operand does not depend on the samples, and its elements for a
-        sample are not the same at every batch size. Returns None for other operands and operators. Integer outputs,
+        sample are not the same at every batch size. Returns None for other operands. Integer outputs,
         such as indices with an offset for each sample, may depend on the batch size.
         """
         walk, output = self._walk, node.outputs[0]
         places = [(lane, mark) for lane, mark in enumerate(marks) if isinstance(mark, BatchAxis)]
-        if not places or walk.dtypes[output] in (INT32, INT64) or not find_operator(node).is_pointwise:
+        if not places or walk.dtypes[output] in (INT32, INT64):
             return None
         if self.declared_batch == 1:
             places.append((self._batches.index(1), places[0][1]))

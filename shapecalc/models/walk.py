@@ -193,6 +193,8 @@ class CoreNodeVisitor:
     def __init__(self, walker: Walker) -> None:
         """Create a visitor that shares the state of `walker`."""
         self._walker, self._walk, self._core = walker, walker.walk, walker.tracker.core_cache
+        self._arguments: dict[object, tuple[CoreArguments | None, ...]] = {}
+        """The arguments of nodes without attributes, by operator and elements of the target."""
 
     def visit_node(self, node: Node) -> None:
         """Check a node with a core op, and record its output after the best fix."""
@@ -229,7 +231,18 @@ class CoreNodeVisitor:
         number = node.inputs[1] if len(node.inputs) > 1 and has_target_input(node) else ABSENT
         values = walk.elements_of(number) or walk.all_unknown
         if values is walk.all_unknown or is_same_in_all_lanes(values):
-            return (read_arguments(node, lambda _: operators.integer_tuple(values[0])),) * len(walk.lanes)
+            array = values[0]
+            key = (
+                None
+                if node.attributes or array is None
+                else (node.op, node.opset, array.dtype.char, array.shape, array.tobytes())
+            )
+            known = self._arguments.get(key)
+            if known is None:
+                known = (read_arguments(node, lambda _: operators.integer_tuple(array)),) * len(walk.lanes)
+                if key is not None:
+                    self._arguments[key] = known
+            return known
         return tuple([read_arguments(node, lambda _, array=array: operators.integer_tuple(array)) for array in values])  # type: ignore[misc]
 
     def _unknown_reason(self, node: Node, shapes: LaneShapes, arguments: Sequence[CoreArguments | None]) -> str:
@@ -322,8 +335,38 @@ class InferredNodeVisitor:
                 self._record_inferred_outputs(node, spec)
                 return
             self._walker.record_outputs(node, outputs, [walk.dtypes[inputs[rule.typed_input]]] * len(outputs), None)
-        else:
+        elif not (
+            isinstance(rule, operators.InferredShapeRule)
+            and rule.compute
+            and self._record_constant_shape(node, rule.compute)
+        ):
             self._record_inferred_outputs(node, spec)
+
+    def _record_constant_shape(self, node: Node, compute: operators.ConstantShape) -> bool:
+        """Record the output shape of a node whose integer inputs are known.
+
+        Returns whether it was recorded.
+        """
+        walk, data = self._walk, node.inputs[0]
+        shapes, dtype = walk.shapes_of(data), walk.dtypes[data]
+        if node.opset < operators.FIRST_OPSET_OF_INPUTS or dtype not in operators.PLAIN_DTYPES:
+            return False
+        arguments: list[IntTuple | None] = []
+        for number in node.inputs[1:]:
+            kind, values = walk.dtypes[number], walk.elements_of(number) if number else None
+            if number and kind == INT64 and values is not None and is_same_in_all_lanes(values) and values[0].ndim == 1:
+                arguments.append(tuple(values[0].tolist()))
+            elif not number or kind == dtype != INT64:
+                arguments.append(None)
+            else:
+                return False
+        if not (arguments and shapes[0] and len(node.outputs) == 1):
+            return False
+        outputs = [shape and compute(node.attributes, shape, arguments) for shape in shapes]
+        if outputs.count(None) != shapes.count(None):
+            return False
+        self._walker.record_outputs(node, [tuple(outputs)], [dtype], None)
+        return True
 
     def _has_invalid_index(self, node: Node, spec: OperatorSpec) -> bool:
         """Return whether a Gather has an invalid index for some size assignment."""

@@ -207,6 +207,43 @@ def test_inference_once_equals_inference_per_size(text, monkeypatch):
     assert [stop.why for stop in tracker_once.stops] == [stop.why for stop in tracker_per_size.stops]
 
 
+CONSTANT_INTEGERS = st.integers(-9, 9) | st.sampled_from([2**62, -(2**63)])
+
+
+@st.composite
+def pads_and_slices(draw):
+    """Draw a Pad or a Slice with constant arguments as text; the arguments may be invalid."""
+    count = draw(st.integers(0, 3))
+    sizes = st.lists(CONSTANT_INTEGERS, min_size=count, max_size=count)
+    if draw(st.booleans()):
+        pads = draw(st.lists(st.integers(-3, 5), min_size=2 * count, max_size=2 * count))
+        return f"y = Pad (N,4,5) {pads}"
+    axes = draw(st.lists(st.integers(-4, 3), min_size=count, max_size=count))
+    steps = draw(st.lists(st.integers(-2, 3), min_size=count, max_size=count))
+    return f"y = Slice (N,4,5) {draw(sizes)} {draw(sizes)} {axes} {steps}"
+
+
+@given(pads_and_slices())
+def test_constant_pads_and_slices_have_the_shapes_of_inference(text):
+    words = re.sub(r"(?<=\d), ", ",", text)
+    walk, tracker = walk_and_judge(model(words))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(InferredNodeVisitor, "_record_constant_shape", lambda *_: False)
+        inferred, inferred_tracker = walk_and_judge(model(words))
+    assert (walk.shapes, walk.dtypes, walk.unknown_reasons) == (
+        inferred.shapes,
+        inferred.dtypes,
+        inferred.unknown_reasons,
+    )
+    assert [stop.why for stop in tracker.stops] == [stop.why for stop in inferred_tracker.stops]
+
+
+def test_constant_pads_and_slices_need_no_inference(monkeypatch):
+    monkeypatch.setattr(ShapeInference, "infer_lane", lambda *_: pytest.fail("inference runs"))
+    walk, _ = walk_and_judge(model("x = (N,4); a = Pad x [0,1,0,2]; y = Slice a [-3] [9] [1] [2]"))
+    assert walk.shapes[walk.model.graph.outputs[0]][1] == (2, 2)
+
+
 def test_onnx_inference_runs_once_if_the_batch_continues(monkeypatch):
     inferred = []
     infer = ShapeInference.infer_lane

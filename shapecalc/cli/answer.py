@@ -96,7 +96,7 @@ def _run_request(op: str, shape: str, options: Mapping[str, object], output_opti
 
 
 def report_interpretations(answer: Trace | Chain, output_options: OutputOptions) -> None:
-    """Print how the op of each stage interprets arguments that are ambiguous.
+    """Print the interpretation of ambiguous arguments in each stage.
 
     An omitted stride, for example, has a different default in each framework.
     """
@@ -340,7 +340,7 @@ def _describe_expect_mismatch(
     if answer.output is not None and outputs:
         for index, output in enumerate(outputs):
             if not meets_expectation(expected, replace(answer, output=output)):
-                # `answer.traces` contains only the steps of the first part
+                # the traces of the answer belong to the first part only
                 part = replace(answer, output=output, traces=())
                 return f"part {index}: {describe_mismatch(expected, part)}"
         return ""
@@ -424,7 +424,7 @@ def print_error(
     op: str,
     texts: dict[str, object],
     output_options: OutputOptions,
-    extra_json: dict[str, object] = {},  # noqa: B006 - it is not changed
+    extra_json: dict[str, object] = {},  # noqa: B006 - never modified
 ) -> int:
     """Print an error, as JSON if requested, and return its exit code.
 

@@ -360,16 +360,18 @@ def run_against(first: str, second: str, film: str | None, output_options: Outpu
         result = check_equivalence(*answers)
         counterexample = result.counterexample
         is_same = result.verdict is EquivalenceVerdict.SAME
-        elsewhere = 0 if is_same else None if counterexample is None else count_differences(*answers, counterexample)
+        difference_count = 0 if is_same else None
+        if counterexample is not None and not is_same:
+            difference_count = count_differences(*answers, counterexample)
         if film is not None:
             _write_comparison_film(
-                answers, None if result.by_shape else counterexample, elsewhere, film, output_options
+                answers, None if result.by_shape else counterexample, difference_count, film, output_options
             )
     except ShapeError as error:
         return print_error(error, "against", {"first": first, "second": second}, output_options)
-    if output.print_json_if_requested(output_options, lambda: result.as_json() | {"elsewhere": elsewhere}):
+    if output.print_json_if_requested(output_options, lambda: result.as_json() | {"elsewhere": difference_count}):
         _print_counterexample(None if result.by_shape else counterexample, answers, on_stdout=True)
-        output.print_stdout(_conclusion_text(result, elsewhere))
+        output.print_stdout(_conclusion_text(result, difference_count))
     if result.verdict is EquivalenceVerdict.UNDECIDED:
         return ExitCode.UNRESOLVED
     return ExitCode.OK if is_same else ExitCode.FAILED
@@ -378,35 +380,35 @@ def run_against(first: str, second: str, film: str | None, output_options: Outpu
 def _write_comparison_film(
     answers: tuple[Chain, Chain],
     counterexample: Counterexample | None,
-    elsewhere: int | None,
+    difference_count: int | None,
     name: str,
     output_options: OutputOptions,
 ) -> None:
     """Write an animation of two outputs to a file, and print its duration to stderr.
 
-    Raises `ShapeError` (usage) unless the outputs have the same shape and contain some element at different indices.
+    Raises `ShapeError` (usage) unless the outputs have the same shape and differ in at least one element.
     """
-    if counterexample is None or not elsewhere:
+    if counterexample is None or not difference_count:
         raise usage_error("a film shows two outputs of one shape with elements elsewhere", argument="film")
     from shapecalc.render.output_comparison import render_output_comparison
 
-    seconds, data = render_output_comparison(answers, counterexample, elsewhere, name, output_options.theme)
+    seconds, data = render_output_comparison(answers, counterexample, difference_count, name, output_options.theme)
     write_file(name, data, force=output_options.force)
     if not (output_options.quiet or output_options.json):
         output.print_stderr(escape_unprintable(f"shapecalc: {name}: {seconds:.0f} seconds"))
 
 
-def _conclusion_text(result: Equivalence, elsewhere: int | None) -> str:
+def _conclusion_text(result: Equivalence, difference_count: int | None) -> str:
     """Return the conclusion of a comparison of two outputs.
 
-    `elsewhere` is the number of elements that differ.
+    `difference_count` is the number of elements that differ.
     """
     from shapecalc.reasoning.equiv import differences_text
 
     counterexample = result.counterexample
-    if counterexample is None or elsewhere is None:
+    if counterexample is None or difference_count is None:
         return "; ".join([str(result), *result.reasons])
-    return f"{counterexample}\n{differences_text(elsewhere, counterexample)}"
+    return f"{counterexample}\n{differences_text(difference_count, counterexample)}"
 
 
 AGAINST_COMMAND = Command(

@@ -193,7 +193,7 @@ def _find_case_files(name: str) -> list[str]:
 
     If `name` is a file, or a folder without case files, return only `name`.
     """
-    if not os.path.isdir(name):  # noqa: PTH112 - it never raises
+    if not os.path.isdir(name):  # noqa: PTH112 - unlike `Path.is_dir`, it never raises
         return [name]
     from pathlib import Path
 
@@ -287,7 +287,7 @@ class _CheckRun:
         return result.ends_run
 
     def _report_unusable_file(self, file: str, error: OSError) -> None:
-        """Print why a file cannot be read or written, and set the exit code."""
+        """Report a file that cannot be read or written, and set the exit code."""
         self.worst_code = ExitCode.FILE
         reason = error_reason(error)
         if isinstance(error, IsADirectoryError):

@@ -83,7 +83,7 @@ def _check_line(
 ) -> CheckedFile:
     """Check the declared shapes in a file, or in a line of code."""
     line, entry = split_entry(line)
-    name = line if isfile(line) else ""  # noqa: PTH113 - it never raises
+    name = line if isfile(line) else ""  # noqa: PTH113 - unlike `Path.is_file`, it never raises
     try:
         return CheckedFile(name, check_source(read_source(line, text), inputs, dialect, sizes, entry, name or None))
     except ShapeError as error:

@@ -22,7 +22,7 @@ def read_source(line: str, text: str | None) -> str:
 
     Prompts and indentation are removed. Raises `ShapeError` (file) if the file cannot be read.
     """
-    is_file = line == "-" or line.endswith(".py") or os.path.isfile(line)  # noqa: PTH113 - it never raises
+    is_file = line == "-" or line.endswith(".py") or os.path.isfile(line)  # noqa: PTH113 - unlike `Path.is_file`, it never raises
     return normalize_pasted_code(read_text(line, text) if is_file else line)
 
 
@@ -91,9 +91,7 @@ def print_command_for_unknown_calls(
     where: str | None,
     output_options: OutputOptions,
 ) -> None:
-    """Suggest a command that also states the results of unknown calls.
-
-    The command is printed to stderr.
+    """Print a command line that sets the results of unknown calls to stderr.
 
     Nothing is printed if the code is not in a file, that is, if `path` is None.
     """

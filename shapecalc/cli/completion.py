@@ -23,7 +23,7 @@ SHELLS = ("bash", "zsh", "fish", "powershell")
 
 def run_completion_command(shell: str, output_options: OutputOptions) -> int:
     """Print the completion script of a shell, and return the exit code."""
-    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # its own callback calls it
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # Typer calls it in its own callback
 
     try:
         lookup(shell, dict.fromkeys(SHELLS, ""), "shell")
@@ -38,7 +38,7 @@ def install_completion(shell: str) -> int:
 
     The path of the script is printed.
     """
-    from typer.completion import install  # type: ignore[attr-defined]  # its own callback calls it
+    from typer.completion import install  # type: ignore[attr-defined]  # Typer calls it in its own callback
 
     try:
         lookup(shell, dict.fromkeys(SHELLS, ""), "shell")

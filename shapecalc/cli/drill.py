@@ -28,7 +28,7 @@ def run_drill(
     topics: list[str] | None,
     seed: str | None,
     count: int | None,
-    form: str | None,
+    sheet_format: str | None,
     check_lessons: str | None,
     output_options: OutputOptions,
     *,
@@ -36,30 +36,35 @@ def run_drill(
 ) -> int:
     """Present exercises at a prompt, print a worksheet, or check a lesson file.
 
-    With `count`, a worksheet of `count` exercises is printed in the format `form`; `with_answers` adds the answers.
+    With `count`, a worksheet of `count` exercises is printed in the format `sheet_format`; `with_answers` adds the answers.
     `check_lessons` is the lesson file to check.
     """
     topic_text = " ".join(" ".join(topics or [ALL]).split())
     try:
-        _check_option_conflicts(count, form, check_lessons, output_options, with_answers=with_answers)
+        _check_option_conflicts(count, sheet_format, check_lessons, output_options, with_answers=with_answers)
         if check_lessons is not None:
             return _print_lesson_mistakes(check_lessons)
         if seed is not None:
             _check_seed(seed)
         if count is not None:
-            return _print_worksheet(topic_text, seed, count, form, output_options, with_answers=with_answers)
+            return _print_worksheet(topic_text, seed, count, sheet_format, output_options, with_answers=with_answers)
         return _run_exercises(topic_text, seed)
     except ShapeError as error:
         return print_error(error, "drill", {"topic": topic_text}, output_options)
 
 
 def _check_option_conflicts(
-    count: int | None, form: str | None, check_lessons: str | None, output_options: OutputOptions, *, with_answers: bool
+    count: int | None,
+    sheet_format: str | None,
+    check_lessons: str | None,
+    output_options: OutputOptions,
+    *,
+    with_answers: bool,
 ) -> None:
     """Raise `ShapeError` (usage) for options that cannot be combined."""
     sheet_options = {
         "--with-answers": with_answers,
-        "--format": form,
+        "--format": sheet_format,
         "-o": output_options.out,
         "--force": output_options.force,
     }
@@ -81,17 +86,17 @@ def _check_seed(seed: str) -> None:
 
 
 def _print_worksheet(
-    topics: str, seed: str | None, count: int, form: str | None, output_options: OutputOptions, **flags: bool
+    topics: str, seed: str | None, count: int, sheet_format: str | None, output_options: OutputOptions, **flags: bool
 ) -> int:
     """Print a worksheet of `count` exercises, or write it to the file of `--out`.
 
-    `form` is the format; by default, the suffix of the file selects it. If `with_answers` is set in `flags`, the
+    `sheet_format` is the format; by default, the suffix of the file selects it. If `with_answers` is set in `flags`, the
     answers are included.
     """
     from shapecalc.core.text import lookup
     from shapecalc.teaching.exercises import FORMATTERS, generate_exercises, make_worksheet, random_seed
 
-    write = lookup(form or _worksheet_format(output_options.out), FORMATTERS, "format")
+    write = lookup(sheet_format or _worksheet_format(output_options.out), FORMATTERS, "format")
     seed = seed or random_seed()
     text = write(
         make_worksheet(generate_exercises(topics, seed, count), topics, seed, with_answers=flags["with_answers"])
@@ -250,7 +255,7 @@ DRILL_COMMAND = Command(
         ),
         Option("with_answers", "Add the answers on a separate page.", OptionKind.FLAG),
         Option(
-            "form",
+            "sheet_format",
             "Format of the worksheet; by default, the suffix of -o selects it",
             metavar="FORMAT",
             long="--format",

@@ -317,7 +317,13 @@ def _run_fix(
     value of `--static`, and `free_text` that of `--free`. With `prove`, the fixed model is executed to verify that it
     is equivalent to the original model.
     """
-    from shapecalc.cli.model_report import fix_report_lines, freed_json, report_json, static_json, write_fixed_model
+    from shapecalc.cli.model_report import (
+        fix_report_lines,
+        freed_model_json,
+        report_json,
+        static_model_json,
+        write_fixed_model,
+    )
     from shapecalc.models.static import StaticModel
 
     report, written = write_fixed_model(
@@ -335,7 +341,11 @@ def _run_fix(
     assert fixed is not None
     extra: dict[str, object] = {}
     if static_text or free_text:
-        result = static_json(written) if isinstance(written, StaticModel) else written and freed_json(written)
+        result: dict[str, object] | None = None
+        if isinstance(written, StaticModel):
+            result = static_model_json(written)
+        elif written is not None:
+            result = freed_model_json(written)
         extra = {"static" if static_text else "freed": result}
     if print_json_if_requested(output_options, lambda: report_json(report, report.nodes) | extra):
         _print_lines(fix_report_lines(report, fixed, written))
@@ -347,21 +357,21 @@ def _run_fix(
 
 def _run_static(file: str, output_options: OutputOptions, text: str, *, prove: bool) -> int:
     """Write a model whose free dims have fixed sizes, and return the exit code."""
-    from shapecalc.cli.model_report import static_json, static_line, write_static_model
+    from shapecalc.cli.model_report import static_model_json, static_model_line, write_static_model
 
     result = write_static_model(file, text, str(output_options.out), force=output_options.force, prove=prove)
-    if print_json_if_requested(output_options, lambda: {"model": file, **static_json(result)}):
-        _print_lines([static_line(result)])
+    if print_json_if_requested(output_options, lambda: {"model": file, **static_model_json(result)}):
+        _print_lines([static_model_line(result)])
     return ExitCode.OK if result.proved or (not prove and result.proved is None) else ExitCode.FAILED
 
 
 def _run_rename(file: str, output_options: OutputOptions, renames: Sequence[str]) -> int:
     """Write a model with renamed dims, print the result and return the exit code."""
-    from shapecalc.cli.model_report import rename_line, write_renamed_model
+    from shapecalc.cli.model_report import renamed_model_line, write_renamed_model
 
     result = write_renamed_model(file, renames, str(output_options.out), force=output_options.force)
     if print_json_if_requested(output_options, lambda: {"model": file, **fields(result)}):
-        _print_lines([rename_line(result)])
+        _print_lines([renamed_model_line(result)])
     return ExitCode.OK
 
 

@@ -237,7 +237,7 @@ def _hardcoded_size_line(size: HardcodedSize) -> str:
     return f"{name} holds {size.number} ({size.holder}), which {verb} {size.expression}"
 
 
-def freed_lines(result: FreedModel) -> list[str]:
+def freed_model_lines(result: FreedModel) -> list[str]:
     """Format the result of `--fix --free`: the replaced numbers, the others, the proof and the written file."""
     lines = [f"freed   {_hardcoded_size_line(size)}" for size in result.mended]
     lines += [f"left    {_hardcoded_size_line(size)}" for size in result.left]
@@ -246,7 +246,7 @@ def freed_lines(result: FreedModel) -> list[str]:
     return [escape_line(line) for line in [*lines, f"{proof[result.proved]}: {result.why}.{written}"]]
 
 
-def freed_json(result: FreedModel) -> JsonObject:
+def freed_model_json(result: FreedModel) -> JsonObject:
     """Return the JSON object of the result of `--fix --free`."""
     numbers = {
         name: [{**_json_fields(size.node, "path", "name", "op"), "number": size.number} for size in group]
@@ -389,7 +389,7 @@ def write_renamed_model(file: str, rename_texts: Sequence[str], output_path: str
         return rename.write_renamed_model(read_model(file), renames, Path(output_path), force=force)
 
 
-def rename_line(result: RenamedModel) -> str:
+def renamed_model_line(result: RenamedModel) -> str:
     """Format the result of `--rename`: the renamed dims and the output file."""
     dims = ", ".join(f"{dim} from {old} to {new}" for dim, (old, new) in result.renamed.items())
     return escape_line(f"renamed {dims}. Wrote {result.path}")
@@ -433,13 +433,13 @@ def _parse_static_sizes(text: str) -> Mapping[str, int]:
     return FrozenDict(sizes)
 
 
-def static_json(result: StaticModel) -> JsonObject:
+def static_model_json(result: StaticModel) -> JsonObject:
     """Return the JSON object of the result of `--static`."""
     proofs = [{"what": check.what, "ok": check.ok} for check in result.proofs]
     return {**_json_fields(result, "path", "proved", "why"), "sizes": {**result.sizes}, "proofs": proofs}
 
 
-def static_line(result: StaticModel) -> str:
+def static_model_line(result: StaticModel) -> str:
     """Format the result of `--static`: the proof, and the file that was written."""
     proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}
     written = f" Wrote {result.path}" if result.path else ""
@@ -817,10 +817,13 @@ def fix_report_lines(
     gains = [f"gains   {name}  keeps the batch axis at {report.batch} = 1: the output gains it" for name in gaining]
     proofs = [_proof_line(fix_result if written is None else replace(fix_result, path=None))]
     if written is not None and (written.proved, written.why) == (fix_result.proved, fix_result.why):
-        proofs = []  # the line of the written model says the same
+        proofs = []  # the line on the written model contains the same proof
     from shapecalc.models.static import StaticModel
 
-    more = [static_line(written)] if isinstance(written, StaticModel) else freed_lines(written) if written else []
+    if isinstance(written, StaticModel):
+        more = [static_model_line(written)]
+    else:
+        more = freed_model_lines(written) if written else []
     return [*[escape_line(line) for line in [*gains, *lines, *proofs]], *more]
 
 

@@ -161,7 +161,7 @@ class Session:
                 answer_request(make_request(stage.op, self._resolve_input(stage.input or "ans"), options))
             )
         name = PROMPT_ALIASES.get(words[0], words[0])
-        method: Callable[[list[str]], Reply] | None = getattr(self, f"_reply_to_{name}", None)
+        method: Callable[[list[str]], Reply] | None = getattr(self, f"_run_{name}", None)
         if method is not None:
             return method(words[1:])
         if words == ["ans"]:
@@ -219,7 +219,7 @@ class Session:
             f"there is no operation '{escape_unprintable(truncate(words[0]))}'", suggest_name(words[0], known)
         )
 
-    def _reply_to_explain(self, words: list[str]) -> Reply:
+    def _run_explain(self, words: list[str]) -> Reply:
         """Draw the steps of the last answer.
 
         `words` are empty or `all`; with `all`, no step is omitted.
@@ -234,32 +234,32 @@ class Session:
         strokes = glyphs_for_encoding(getattr(sys.stdout, "encoding", None))
         return Reply(str(draw_report(self._last_answer, glyphs=strokes, more_command="" if words else "explain all")))
 
-    def _reply_to_undo(self, words: list[str]) -> Reply:
+    def _run_undo(self, words: list[str]) -> Reply:
         """Restore the previous shape."""
         if len(self._shapes) < 2:
             raise usage_error("there is nothing to go back to")
         self._shapes.pop()
         return Reply(self._resolve_input("ans"))
 
-    def _reply_to_dialect(self, words: list[str]) -> Reply:
+    def _run_dialect(self, words: list[str]) -> Reply:
         """Set the default dialect, or list the dialects if no name is given."""
         if not words:
             return Reply("\n".join(f"{'*' if name == self.dialect else ' '} {name}" for name in DIALECTS))
         self._defaults["dialect"] = lookup_dialect(words[0]).name
         return Reply(message=f"asking {self.dialect}")
 
-    def _reply_to_ops(self, words: list[str]) -> Reply:
+    def _run_ops(self, words: list[str]) -> Reply:
         lines = [
             f"  {commands.usage_hint(op, with_input=False).removeprefix('write ')}\n      {op.summary}"
             for op in OPS.values()
         ]
         return Reply("\n".join(lines))
 
-    def _reply_to_help(self, words: list[str]) -> Reply:
+    def _run_help(self, words: list[str]) -> Reply:
         """List the commands of the prompt."""
         return Reply(HELP_TEXT + "\n".join(f"  {name.ljust(18)}  {text}" for name, text in PROMPT_COMMANDS.items()))
 
-    def _reply_to_quit(self, words: list[str]) -> Reply:
+    def _run_quit(self, words: list[str]) -> Reply:
         return Reply(ends_session=True)
 
 

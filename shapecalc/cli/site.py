@@ -283,12 +283,12 @@ def lesson_picture(lesson_id: str, width: int) -> str:
     )
 
 
-def fixed_command(question: str) -> str:
+def apply_first_fix(question: str) -> str:
     """Apply the first fix to a refused request, and return its command line.
 
     Returns an empty string if the request is not refused or has no fix.
 
-    >>> fixed_command("reshape 2,3,4 5,-1"), fixed_command("reshape 2,3,4 6,4")
+    >>> apply_first_fix("reshape 2,3,4 5,-1"), apply_first_fix("reshape 2,3,4 6,4")
     ('reshape 2,3,4 4,-1', '')
     """
     answer = judging.resolve_command_line(question)

@@ -176,7 +176,7 @@ LESSON_OPTIONS = (
     Option("lesson_file", "Open the lessons of this file, in the format of shapecalc-lessons(5).", metavar="FILE"),
 )
 STEP_OPTION = Option(
-    "place",
+    "opening_step",
     "Open at this step, counted from 1; last is the position after the last step.",
     metavar=f"N|{LAST_STEP}",
     long="--step",
@@ -225,7 +225,7 @@ def run_tui(
     are printed and the app is not opened. `node` is the node of the model at which the app opens. If the user leaves
     the app with F10, the current answer is printed. Raises `ShapeError` (usage) for an invalid step.
     """
-    words, step = words or [], _parse_step(options.pop("place"))
+    words, step = words or [], _parse_step(options.pop("opening_step"))
     try:
         if not output_options.no_config:
             app.configure(*read_user_config())

@@ -30,7 +30,7 @@ def read_text(file: str, text: str | None) -> str:
     read, and `EarlyExit` if standard input cannot be read.
     """
     # `Path.is_file` would raise for a message that is too long for a file name
-    if len(file.split()) > 1 and not isfile(file):  # noqa: PTH113 - it never raises
+    if len(file.split()) > 1 and not isfile(file):  # noqa: PTH113 - unlike `Path.is_file`, it never raises
         return file
     if file != "-":
         return read_text_file(file)

@@ -524,7 +524,7 @@ async def _run_app_process(command: Sequence[str], environment: dict[str, str]) 
                 # an app does not exit while its pipe is full, so its remaining output is read
                 async with asyncio.timeout(2):
                     await app.communicate()
-        finally:  # also if the server is stopped in the block
+        finally:  # runs also if the task is cancelled while it waits
             if app.returncode is None:
                 app.kill()
                 await app.communicate()

@@ -21,7 +21,7 @@ from shapecalc.cli.site import (
     PICTURE_WIDTHS,
     PYODIDE_FILES,
     answer_line,
-    fixed_command,
+    apply_first_fix,
     judge_prediction,
 )
 from shapecalc.render.canvas import contrast_ratio
@@ -144,9 +144,9 @@ def test_site_reads_lines_as_the_entry_point(line, expected):
 
 
 def test_site_fixes_refusals():
-    assert fixed_command("reshape 2,3,4 5,-1") == "reshape 2,3,4 4,-1"
-    assert fixed_command("chain '2,3 | reshape 5,-1'") == ""
-    assert fixed_command("reshape 2,3,4 0,-1") == ""
+    assert apply_first_fix("reshape 2,3,4 5,-1") == "reshape 2,3,4 4,-1"
+    assert apply_first_fix("chain '2,3 | reshape 5,-1'") == ""
+    assert apply_first_fix("reshape 2,3,4 0,-1") == ""
 
 
 def test_site_judges_predictions_by_their_station():

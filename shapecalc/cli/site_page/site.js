@@ -51,7 +51,7 @@ async function open() {
 }
 
 function offerFix() {
-  const fixed = site.fixed_command(now.command);
+  const fixed = site.apply_first_fix(now.command);
   if (fixed) byId("more").append("Try: ", link("show", fixed));
 }
 

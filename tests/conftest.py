@@ -14,14 +14,14 @@ __all__ = ["shapecalc"]
 
 def pytest_configure(config):
     load_profile(sample="not slow" in config.option.markexpr, seed=config.getoption("--hypothesis-seed"))
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background job of a shell
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores SIGINT in background jobs
     if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores SIGHUP
     for name in ("SHAPECALC_DIALECT", "SHAPECALC_OPSET"):
         os.environ.pop(name, None)
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every subprocess would compile all modules, which takes 0.2 s
-    os.environ["SHAPECALC_CONFIG"] = os.devnull  # no configuration of who runs the tests
-    gc.set_threshold(200_000)  # a collection every 700 objects takes a third of the time of the app tests
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # without bytecode, each subprocess compiles all modules in 0.2 s
+    os.environ["SHAPECALC_CONFIG"] = os.devnull  # ignore the user's configuration
+    gc.set_threshold(200_000)  # at the default of 700, collections take a third of the time of the app tests
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,13 +14,13 @@ from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.ops.unsqueeze import unsqueeze
 from shapecalc.core.record import FrozenDict, replace
 
-REVERSE = Param("reverse", ParamType.FLAG, "whether the dims come back in reverse")
-MODE = Param("mode", ParamType.CHOICE, "torch: where the new dim goes", choices=("HEAD", "TAIL"))
-KEEP_ONE = Param("keep_one", ParamType.FLAG, "torch: whether a new dim of 1 is put in")
+REVERSE = Param("reverse", ParamType.FLAG, "reverse the order of the dims")
+MODE = Param("mode", ParamType.CHOICE, "torch: the position of the new dim", choices=("HEAD", "TAIL"))
+KEEP_ONE = Param("keep_one", ParamType.FLAG, "torch: insert a new dim of 1")
 
 
 def resolve_invented(shape, rules, axes=None, reverse=None, mode="HEAD", keep_one=None):
-    """Resolve the invented squeeze as a sequence of other ops."""
+    """Resolve a squeeze with the invented parameters as a sequence of other ops."""
     runs = [lambda before: squeeze(before, rules, axes)]
     if keep_one:
         runs.append(lambda before: unsqueeze(before, rules, (0 if mode == "HEAD" else len(before),)))
@@ -32,7 +32,7 @@ def resolve_invented(shape, rules, axes=None, reverse=None, mode="HEAD", keep_on
 @pytest.fixture
 def invented(monkeypatch):
     """Add the invented parameters to squeeze during a test."""
-    monkeypatch.setattr(requests, "_setting_cache", {})  # it holds settings of the real squeeze
+    monkeypatch.setattr(requests, "_setting_cache", {})  # the cache contains settings of the original squeeze
     op = OPS["squeeze"]
     monkeypatch.setitem(OPS.loaded, "squeeze", replace(op, params=(*op.params, REVERSE), resolve=resolve_invented))
     torch = DIALECTS["torch"]

@@ -12,8 +12,8 @@ FUNCTIONS = ("fork", "forkpty", "register_at_fork", "sched_getaffinity", "posix_
 SIGNALS = ("SIGHUP", "SIGALRM", "SIGCONT", "SIGTSTP", "SIGQUIT")
 
 
-def take_away():
-    """Remove the functions, the signals and TERM, and make the modules fail to import in shapecalc."""
+def remove_posix_features():
+    """Remove the POSIX functions, signals and TERM, and make imports of POSIX modules in shapecalc fail."""
     for module, names in ((os, FUNCTIONS), (signal, SIGNALS)):
         for name in names:
             vars(module).pop(name, None)
@@ -29,7 +29,7 @@ def take_away():
 
 
 if __name__ == "__main__":
-    take_away()
+    remove_posix_features()
     from shapecalc.__main__ import main
 
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""Moves applied by NumPy's own functions, the reference for the engine and the stores."""
+"""Moves applied with NumPy's functions, as the reference for the engine and the stores."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from shapecalc.core.moves import Expand, Permute, Reshape, Roll, StridedSlice, Take
 
 
-def moved_by_numpy(array, moves):
-    """Apply moves to an array one by one; return a view where NumPy does."""
+def apply_with_numpy(array, moves):
+    """Apply moves to an array one after the other, and return a view or a copy, as NumPy does."""
     for move in moves:
         match move:
             case Permute():
@@ -20,7 +20,7 @@ def moved_by_numpy(array, moves):
             case Expand():
                 array = np.broadcast_to(array, move.shape)
             case StridedSlice():
-                array = array[index_of(move, array.shape)]
+                array = array[numpy_index(move, array.shape)]
             case Roll():
                 array = np.roll(array, move.shift, move.axis)
             case Take():
@@ -28,12 +28,12 @@ def moved_by_numpy(array, moves):
     return array
 
 
-def positions_of(answer):
-    """Return the flat input position of each output element of a concrete chain."""
-    return moved_by_numpy(np.arange(prod(answer.input)).reshape(answer.input), answer.moves)
+def flat_input_indices(answer):
+    """Return the flat input index of each output element of a chain with numeric sizes."""
+    return apply_with_numpy(np.arange(prod(answer.input)).reshape(answer.input), answer.moves)
 
 
-def index_of(move, shape):
+def numpy_index(move, shape):
     """Return the NumPy index of a strided slice of an array of `shape`."""
     indices = []
     for (start, step, size), dim in zip(move.axis_ranges, shape, strict=True):

@@ -1,4 +1,4 @@
-"""Hypothesis strategies of chains: requests under all dialects, answered."""
+"""Hypothesis strategies for answered chains of requests under all dialects."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.strategies import POSITIONS, axes, images, ones, patterns, positions,
 
 OPSETS = [None, None, 9, 11, 13, 14, 18]
 BLOCKS = [op.name for op in OPS.values() if "block" in op.positional_only_names]
-"""The ops that cut axes into blocks."""
+"""The ops that split axes into blocks."""
 OFTEN = ["reshape", "reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand", "view", "rearrange"]
 LARGEST = 5000
-"""The exclusive limit on the elements of an array."""
+"""The exclusive upper bound on the element count of an array."""
 
 
 @st.composite
@@ -42,7 +42,7 @@ def requests(draw, shape, last):
 
 
 def arguments(op, shape, row):
-    """Return the strategy of the arguments of an op in one dialect."""
+    """Return a strategy for the arguments of an op in one dialect."""
     perms, none = st.permutations(range(len(shape))).map(tuple), st.none()
     grown = st.tuples(*(st.sampled_from([dim, 3]) if dim == 1 else st.just(dim) for dim in shape))
     flattens = {
@@ -75,7 +75,7 @@ def arguments(op, shape, row):
 
 @st.composite
 def requested_answers(draw):
-    """Draw a chain of one to three requests, resolved or not."""
+    """Draw the answer to a chain of one to three requests; the answer may be a refusal."""
     shape = draw(st.one_of(shapes, ones, images))
     stages, answer, count = [], None, draw(st.integers(1, 3))
     for index in range(count):
@@ -96,7 +96,7 @@ size = prod
 plans = requested_answers().filter(
     lambda answer: answer is not None and answer.output is not None and size(answer.output) < LARGEST
 )
-"""Chains that resolve."""
+"""Answers to chains that are not refused."""
 
 
 def answer_to(line):

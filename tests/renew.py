@@ -22,7 +22,7 @@ from tests.tui import scenes
 
 TRANSCRIPTS = [ROOT / "tests" / part / "test_transcripts.py" for part in ("cli", "tui")]
 Expected = Iterator[tuple[Path, str | None]]
-"""Files with their expected texts; None for a file that should not exist."""
+"""The files with their expected texts, or None for a file that should not exist."""
 
 
 def updated_files(files: Iterable[Path], renew: Callable[[str], str]) -> Expected:
@@ -31,13 +31,13 @@ def updated_files(files: Iterable[Path], renew: Callable[[str], str]) -> Expecte
 
 
 def manual_pages() -> Expected:
-    """Yield the manual pages: those with generated tables, and those with sessions."""
+    """Yield the manual pages with generated tables, then the pages with sessions."""
     yield from ((page, tables.page(page)) for page in tables.TABLES)
     yield from updated_files((page for page in PAGES if page not in tables.TABLES), update_page)
 
 
 def screenshots() -> Expected:
-    """Yield the screenshots and the film of the README, and obsolete ones with None."""
+    """Yield the screenshots and the film of the README, and obsolete files with None."""
     pictures = {scenes.FOLDER / f"{name}.svg": scenes.picture(scene) for name, scene in scenes.SCENES.items()}
     pictures |= {scenes.VERSIONS: scenes.versions(), film_picture.FILM: film_picture.made().decode("utf-8")}
     yield from (dict.fromkeys(scenes.FOLDER.glob("*.svg")) | pictures).items()
@@ -51,7 +51,7 @@ KINDS: dict[str, Callable[[], Expected]] = {
     "screens": screenshots,
     "transcripts": lambda: transcripts.updated_files(*TRANSCRIPTS),
 }
-"""The kinds of expected output, each with the function that yields its files."""
+"""The function that yields the files of each kind of expected output."""
 
 
 def renew(kinds: Iterable[str], *, write: bool) -> int:
@@ -76,14 +76,14 @@ def format_diff(file: Path, before: str | None, after: str | None) -> str:
 
 
 def visible_lines(file: Path, text: str | None) -> list[str]:
-    """Return the lines of a file; for a picture, the words in it."""
+    """Return the lines of a text file, or the words in a picture."""
     if file.suffix == ".svg":
         return [unescape(words) for words in re.findall(r"<text[^>]*>([^<]+)", text or "")]
     return (text or "").splitlines()
 
 
 def main(words: list[str]) -> int:
-    """Update the named kinds, or all."""
+    """Update the named kinds of expected output, or all kinds."""
     parser = argparse.ArgumentParser(prog="python -m tests.renew", description=__doc__.split("\n\n")[0])
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(KINDS))
     parser.add_argument(

@@ -28,28 +28,28 @@ BLOCK = re.compile(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed", re.M | re.S)
 
 
 def commands(sessions):
-    """Return the commands of sessions, each with the output in the document."""
+    """Return the commands of sessions, each with its output in the document."""
     return [pair for text in sessions for pair in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)]
 
 
-def fenced(kind, text):
-    """Return the fenced blocks of one language in a Markdown text."""
+def fenced_blocks(kind, text):
+    """Return the fenced_blocks blocks of one language in a Markdown text."""
     return re.findall(rf"^```{kind}\n(.*?)^```", text, re.M | re.S)
 
 
-def literal(page):
+def literal_blocks(page):
     """Return the literal blocks of a manual page, as displayed."""
     return [remove_escapes(block) for block in BLOCK.findall(page)]
 
 
-def files_of_pages():
-    """Return the names and texts of the files that manual pages define for their sessions."""
-    return _named_files(block for page in PAGES for block in literal(page.read_text("utf-8")))
+def page_files():
+    """Return the files that the manual pages define for their sessions, as names and texts."""
+    return _named_files(block for page in PAGES for block in literal_blocks(page.read_text("utf-8")))
 
 
-def files_of_markdown():
-    """Return the names and texts of the files that Markdown files define for their sessions."""
-    return _named_files(block for file in MARKDOWN for block in fenced("python", file.read_text("utf-8")))
+def markdown_files():
+    """Return the files that the Markdown files define for their sessions, as names and texts."""
+    return _named_files(block for file in MARKDOWN for block in fenced_blocks("python", file.read_text("utf-8")))
 
 
 def _named_files(blocks):
@@ -58,10 +58,10 @@ def _named_files(blocks):
     return [(name.group(1), block) for name, block in matches if name]
 
 
-def folder_of_sessions(folder):
-    """Write `shapecalc` and the files of all sessions to a folder, and return it."""
+def make_session_folder(folder):
+    """Write `shapecalc` and the files of all sessions to a folder, and return the folder."""
     detector.write(folder / "yolo.onnx")
-    return folder_with_shapecalc(folder, [*files_of_pages(), *files_of_markdown()])
+    return make_shapecalc_folder(folder, [*page_files(), *markdown_files()])
 
 
 def run(session, folder):
@@ -70,24 +70,27 @@ def run(session, folder):
 
 
 def update_block(block):
-    """Return a shell or Python session with its actual output; any other text unchanged."""
+    """Return a shell or Python session with its actual output, or any other text unchanged."""
     if block.startswith(">>> "):
         return doctests.update_session(block)
     if not block.startswith("$ "):
         return block
     with TemporaryDirectory() as folder:
-        return run(block, folder_of_sessions(Path(folder)))
+        return run(block, make_session_folder(Path(folder)))
 
 
 def update_markdown(text):
     """Return a Markdown text with the actual output of its sessions."""
-    for block in fenced("console", text):
+    for block in fenced_blocks("console", text):
         text = text.replace(block, update_block(block))
     return text
 
 
 def update_page(page):
-    """Return a manual page with the actual output of its sessions; keep the source of unchanged lines."""
+    """Return a manual page with the actual output of its sessions.
+
+    The source of unchanged lines is kept.
+    """
 
     def update_match(match):
         sources = {remove_escapes(line): line for line in match[1].splitlines()}
@@ -106,8 +109,8 @@ def escape_line(line):
     return rf"\&{line}" if line.startswith(".") else line
 
 
-def folder_with_shapecalc(folder, files):
-    """Write this checkout's `shapecalc` and some files to a folder, and return it."""
+def make_shapecalc_folder(folder, files):
+    """Write this checkout's `shapecalc` and the given files to a folder, and return the folder."""
     script = folder / "shapecalc"
     script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
     script.chmod(0o755)
@@ -117,14 +120,14 @@ def folder_with_shapecalc(folder, files):
 
 
 def environment(folder):
-    """Return an environment with the `shapecalc` of a folder on its path."""
+    """Return the environment variables for a session: PATH begins with `folder`, and those of Python are unset."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     path = f"{folder}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     return {**inherited, "PATH": path, "PYTHONUTF8": "1", "XDG_DATA_HOME": str(folder / "data")}
 
 
 def command_output(command, folder):
-    """Return the output of a command in a folder with `shapecalc`, errors included.
+    """Run a command in a folder with `shapecalc`, and return its stdout and stderr.
 
     A command without shell syntax runs in this process.
     """

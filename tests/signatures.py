@@ -1,4 +1,4 @@
-"""Library calls for the answers of ops, written from the signatures of the ops."""
+"""Library calls that compute the answers of ops, generated from the signatures of the ops."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from tests.engines.library_worker import pairs_of
 from tests.plans import LARGEST, size
 
 
-def answers_of(op, dialect):
-    """Return the concrete answers of an op to its test vectors, by the rules of a dialect if it has the op."""
+def vector_answers(op, dialect):
+    """Return the answers to the test vectors of an op that have numeric sizes and are not refused.
+
+    If the dialect lacks the op, the rules of the op's default dialect apply.
+    """
     options = {"dialect": dialect} if dialect in DIALECTS and operator_of(op, DIALECTS[dialect]) else {}
     result = []
     for shape, arguments in op.vectors:
@@ -56,12 +59,12 @@ def call_text(call, answer):
 
 
 def _framework_arguments(call, answer, arguments):
-    """Return the arguments of an op as those of a call, where their values differ."""
+    """Convert the values of an op's arguments to the values that a framework's call expects."""
     if answer.op == "pad":
         pairs = pairs_of(len(answer.input), arguments["padding"], arguments.pop("axes", None))
         is_reversed = call.exists_in("torch")
         arguments["padding"] = [width for pair in pairs[::-1] for width in pair] if is_reversed else pairs
-    if answer.op == "split" and call.exists_in("numpy"):  # NumPy takes the positions of the cuts
+    if answer.op == "split" and call.exists_in("numpy"):  # NumPy expects split indices instead of sizes
         arguments.pop("all", None)
         if sizes := arguments.pop("sizes", None):
             arguments["parts"] = [*accumulate(sizes)][:-1]
@@ -71,7 +74,7 @@ def _framework_arguments(call, answer, arguments):
 
 
 def _argument_texts(call, values):
-    """Return the arguments of a call as code, or None if a required one is missing."""
+    """Return the arguments of a call as code, or None if a required argument is missing."""
     parts = []
     for index, argument in enumerate(call.arguments):
         value = values.get(argument.param)
@@ -85,5 +88,5 @@ def _argument_texts(call, values):
 
 
 def _plain_value(value):
-    """Return the only item of a list, because some calls take one item at a time."""
+    """Return the only item of a tuple with one item, and any other value unchanged."""
     return value[0] if isinstance(value, tuple) and len(value) == 1 else value

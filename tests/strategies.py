@@ -1,4 +1,4 @@
-"""Hypothesis strategies: small shapes, targets that often fit, permutations, axes."""
+"""Hypothesis strategies for small shapes, requested shapes, permutations and axes; most requests are valid."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def factorisations(draw, number):
 
 @st.composite
 def targets(draw, shape):
-    """Draw a requested shape: arbitrary, or of the right volume with up to two dims replaced."""
+    """Draw a requested shape: an arbitrary one, or one of equal volume with up to two dims replaced."""
     if draw(st.booleans()):
         return tuple(draw(st.lists(st.integers(-2, 7), max_size=5)))
     dims = list(draw(factorisations(max(1, prod(shape)))))
@@ -41,7 +41,7 @@ def reshapes(draw):
 
 @st.composite
 def empty_reshapes(draw):
-    """Draw a reshape of an empty tensor: its dims permuted, some replaced."""
+    """Draw a reshape of an empty tensor to its permuted dims, with some of them replaced."""
     shape = draw(st.lists(st.sampled_from([0, 0, 1, 2, 3, 4]), min_size=1, max_size=4).filter(lambda dims: 0 in dims))
     target = draw(st.permutations(shape)) + draw(st.lists(st.sampled_from([-1, 0, 1, 2]), max_size=2))
     for index in draw(st.lists(st.integers(0, len(target) - 1), max_size=2)):
@@ -51,7 +51,7 @@ def empty_reshapes(draw):
 
 @st.composite
 def permutations(draw):
-    """Draw a shape and a permutation of its axes, sometimes with one entry replaced."""
+    """Draw a shape and a permutation of its axes, in which one entry may be replaced."""
     shape = draw(shapes)
     perm = list(draw(st.permutations(range(len(shape)))))
     if perm and draw(st.integers(0, 3)) == 0:
@@ -60,8 +60,8 @@ def permutations(draw):
 
 
 @st.composite
-def coded_reshapes(draw, sizes, lowest=-4):
-    """Draw an input shape and a requested shape with MXNet's codes, which often fit."""
+def special_value_reshapes(draw, sizes, lowest=-4):
+    """Draw an input shape and a requested shape with MXNet's special values, which is often valid."""
     shape = draw(st.lists(sizes, max_size=4))
     target, cursor = [], 0
     while cursor < len(shape):
@@ -80,8 +80,8 @@ def coded_reshapes(draw, sizes, lowest=-4):
 
 
 @st.composite
-def sliced(draw):
-    """Draw the text of a slice of one axis, often a common one."""
+def slice_texts(draw):
+    """Draw the text of a slice of one axis; common slices are more likely."""
     often = st.sampled_from([":", ":", "::2", "::3", ":1", "-1:", "::-1", "1:", ":-1"])
     ends = st.one_of(st.just(""), st.integers(-5, 5).map(str))
     steps = st.sampled_from(["", ":", ":1", ":2", ":-1", ":-2", ":3", ":0"])
@@ -89,13 +89,15 @@ def sliced(draw):
 
 
 def positions(op, rank):
-    """Return the strategy of the arguments of an op for a tensor of `rank` dims, which often fit."""
+    """Return a strategy for the arguments of an op on a tensor of `rank` dims, which are often valid."""
     often_one = st.sampled_from([1, 1, 2, 3, 0, 2, 3, -1])
     axis, index = st.integers(-rank, max(0, rank - 1)) | st.integers(-5, 5), st.integers(-4, 4)
     strategies = {
         "select": {"axis": axis, "index": index | st.sampled_from([0, -1])},
         "slice": {
-            "slices": st.lists(sliced(), max_size=max(1, rank) + (rank > 3)).map(lambda parts: ",".join(parts) or "[]")
+            "slices": st.lists(slice_texts(), max_size=max(1, rank) + (rank > 3)).map(
+                lambda parts: ",".join(parts) or "[]"
+            )
         },
         "split": {"axis": axis, "parts": st.integers(-1, 4), "part": st.just(0) | st.integers(-1, 3)},
         "roll": {"shift": st.tuples(st.integers(-7, 7)), "axis": st.tuples(axis)},
@@ -118,7 +120,7 @@ def positions(op, rank):
 
 @st.composite
 def patterns(draw, rank):
-    """Draw a rearrangement pattern for `rank` dims: split, permuted, merged, sometimes with a new axis."""
+    """Draw a pattern that splits, permutes and merges `rank` dims, and may add an axis."""
     left, names = [], []
     for axis in range(rank):
         own = [f"a{axis}"] if draw(st.integers(0, 2)) else [f"a{axis}", f"b{axis}"]
@@ -135,7 +137,7 @@ def patterns(draw, rank):
 
 @st.composite
 def rearrangements(draw):
-    """Draw a shape and the arguments of a rearrangement, which often fit."""
+    """Draw a shape and the arguments of a rearrangement, which are often valid."""
     shape = draw(shapes)
     pattern = draw(patterns(len(shape)))
     used = [name for name in ("p", "b0", "b1", "a2", "b3", "b4") if name in pattern]
@@ -148,5 +150,5 @@ POSITIONS += ("repeat_interleave",)
 """The ops whose arguments `positions` draws."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)
-"""Shapes of images with channels, height and width that a block often divides."""
+"""Shapes of images whose channels, height and width are often divisible by a block size."""
 ones = st.lists(st.sampled_from([1, 1, 2, 3, 0]), max_size=4).map(tuple)

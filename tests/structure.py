@@ -14,10 +14,10 @@ from shapecalc.core.ops import OPS
 
 PACKAGE = Path(shapecalc.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-DATA = frozenset({".toml", ".json", ".jsonl", ".csv", ".txt", ".yaml", ".js", ".html", ".css", ".tcss"})
-"""Suffixes of data files; files beside fonts do not count."""
-WIDTH = 120
-"""The characters of data that count as one line."""
+DATA_SUFFIXES = frozenset({".toml", ".json", ".jsonl", ".csv", ".txt", ".yaml", ".js", ".html", ".css", ".tcss"})
+"""Suffixes of data files; files in font folders are not counted."""
+CHARACTERS_PER_LINE = 120
+"""The number of characters of data that is counted as one line."""
 EXPLAINED_REQUEST = ("reshape", "2,3,4", "0,-1", "-d", "onnx", "--explain")
 MEASURING_PROGRAM = """
 import json, sys
@@ -38,13 +38,13 @@ main()
 sys.setprofile(None)
 print(json.dumps([sorted(files), calls]), file=sys.stderr)
 """
-"""Answers a request twice; the second time, no module is imported and no table is built."""
+"""A program that answers a request twice; the second answer imports no modules and builds no tables."""
 
 
-def code_lines(source: str) -> int:
-    """Return the lines that are not blank and hold more than comments and docstrings.
+def count_code_lines(source: str) -> int:
+    """Count the lines of code, without blank lines, comments and docstrings.
 
-    >>> code_lines('"Docstring."\\n\\n# comment\\nprint(\\n    1,\\n)  # why\\n')
+    >>> count_code_lines('"Docstring."\\n\\n# comment\\nprint(\\n    1,\\n)  # why\\n')
     3
     """
     docs = {
@@ -57,14 +57,15 @@ def code_lines(source: str) -> int:
     return sum(line[:1] not in ("", "#") for line in lines)
 
 
-def data_lines() -> int:
-    """Return the lines of the package's files of data."""
-    files = [file for file in PACKAGE.rglob("*") if file.suffix in DATA and "fonts" not in file.parts]
-    return sum(-(-len(line.strip()) // WIDTH) for file in files for line in file.read_text("utf-8").splitlines())
+def count_data_lines() -> int:
+    """Count the lines of the package's data files."""
+    files = [file for file in PACKAGE.rglob("*") if file.suffix in DATA_SUFFIXES and "fonts" not in file.parts]
+    lengths = [len(line.strip()) for file in files for line in file.read_text("utf-8").splitlines()]
+    return sum(-(-length // CHARACTERS_PER_LINE) for length in lengths)
 
 
 def iter_functions() -> Iterator[tuple[int, str, Path]]:
-    """Yield the lines, the name and the file of every function of the package."""
+    """Yield the number of lines, the name and the file of every function of the package."""
     for file in SOURCES:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -72,7 +73,10 @@ def iter_functions() -> Iterator[tuple[int, str, Path]]:
 
 
 def count_op_names() -> dict[str, int]:
-    """Return how many string constants of each file are names of ops, most first; ops and dialects are left out."""
+    """Count the string constants of each file that are names of ops.
+
+    The files with the most names come first. The files of ops and dialects are excluded.
+    """
     counts: dict[str, int] = {}
     for file in SOURCES:
         path = file.relative_to(PACKAGE)
@@ -84,7 +88,7 @@ def count_op_names() -> dict[str, int]:
 
 
 def measure_request(*question: str) -> tuple[list[str], int]:
-    """Return the files of the package whose functions a repeated request calls, and the calls between these files."""
+    """Return the files whose functions a repeated request calls, and the number of calls between these files."""
     command = [sys.executable, "-c", MEASURING_PROGRAM, str(PACKAGE), "shapecalc", *question]
     ran = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, encoding="utf-8", check=True)
     files, calls = json.loads(ran.stderr.splitlines()[-1])
@@ -92,10 +96,10 @@ def measure_request(*question: str) -> tuple[list[str], int]:
 
 
 def main() -> None:
-    """Print the measures."""
-    code = sum(code_lines(file.read_text("utf-8")) for file in SOURCES)
+    """Print the measurements."""
+    code = sum(count_code_lines(file.read_text("utf-8")) for file in SOURCES)
     data, (lines, name, file), (files, calls) = (
-        data_lines(),
+        count_data_lines(),
         max(iter_functions()),
         measure_request(*EXPLAINED_REQUEST),
     )

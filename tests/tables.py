@@ -1,4 +1,4 @@
-"""Text tables: one row a line, columns separated by ` => `, sections `[name]`, comments after `#`."""
+"""Text tables with one row per line, columns separated by ` => `, sections `[name]`, and comment lines `#`."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ FIELD_WORDS = {
     "attributes of results": "agree extras shuffles trace transposes verdict",
     "names of styles": "cell ink off usage",
 }
-"""Words in backticks that are not names of the package, by kind."""
+"""The words in backticks that are not names of the package, by kind."""
 WORDS = {word for words in FIELD_WORDS.values() for word in words.split()}
 Functions = (ast.FunctionDef, ast.AsyncFunctionDef)
 Documented = (*Functions, ast.ClassDef, ast.Module)

@@ -1,4 +1,4 @@
-"""Completeness: bound keys are in the manual, and public functions answer as the command line."""
+"""The manual documents all key bindings, and public functions give the same answers as the command line."""
 
 from __future__ import annotations
 

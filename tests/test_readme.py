@@ -7,19 +7,19 @@ import tomllib
 
 import pytest
 
-from tests.sessions import MARKDOWN, ROOT, command_output, commands, fenced, folder_of_sessions, run
+from tests.sessions import MARKDOWN, ROOT, command_output, commands, fenced_blocks, make_session_folder, run
 
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in MARKDOWN}
 README = TEXTS["README.md"]
-SESSIONS = [session for text in TEXTS.values() for session in fenced("console", text)]
-SHELL = fenced("sh", README)
+SESSIONS = [session for text in TEXTS.values() for session in fenced_blocks("console", text)]
+SHELL = fenced_blocks("sh", README)
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return a folder with this checkout's `shapecalc` and the files of the sessions."""
-    return folder_of_sessions(tmp_path_factory.mktemp("bin"))
+    return make_session_folder(tmp_path_factory.mktemp("bin"))
 
 
 @pytest.mark.sampled(2)
@@ -29,7 +29,7 @@ def test_readme_sessions_print_what_is_shown(session, folder):
 
 
 def test_readme_is_short_and_begins_with_the_two_commands():
-    assert len(commands(fenced("console", README))) > 7
+    assert len(commands(fenced_blocks("console", README))) > 7
     assert len(README.splitlines()) <= 160
     install, test = SHELL[0].splitlines()
     assert install.endswith("shapecalc reshape 2,3,4 0,-1")

@@ -15,7 +15,7 @@ import pytest
 
 from tests.sessions import ROOT
 from tests.tables import rows
-from tests.transcripts import is_seen
+from tests.transcripts import matches_expected
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ LISTS = {
     "core/dialects/toyframe.py": ("core/dialects/__init__.py", "__name__,", "toyframe"),
     "core/ops/swap_ends.py": ("core/ops/__init__.py", '("transpose",', "swap_ends"),
 }
-"""For each file of a recipe: the file with the list of names, the text to insert after, and the name."""
+"""For each file of a recipe: the file with the list of names, the text before the insertion, and the name."""
 ROWS = {
     "core/ops/transpose.py": 'onnx": TransposeSemantics()',
     "core/ops/unsqueeze.py": "onnx tensorrt onednn numpy torch jax coreml",
@@ -83,7 +83,7 @@ def python(checkout, code, stdin=""):
 
 
 def run_command_lines(checkout, *requests):
-    """Return the exit code and the output of command lines, each given with its standard input."""
+    """Run command lines with their standard input, and return their exit codes and output."""
     return [json.loads(line) for line in python(checkout, RUN_COMMAND_LINES, json.dumps(requests)).splitlines()]
 
 
@@ -93,7 +93,7 @@ def test_recipe_is_known_to_front_ends(checkout):
     outcomes = run_command_lines(checkout, *requests)
     for (line, code, expected, *_), (exit_code, output) in zip(table, outcomes, strict=True):
         assert exit_code == int(code), (line, output)
-        assert any(is_seen(expected, f"{printed}\n") for printed in output.splitlines()), (line, output)
+        assert any(matches_expected(expected, f"{printed}\n") for printed in output.splitlines()), (line, output)
 
 
 @pytest.mark.parametrize(("dialect", "op"), [("toyframe", "reshape"), ("torch", "swap_ends")])

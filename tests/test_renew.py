@@ -43,12 +43,12 @@ def double(number):
 TEST = """
 import pytest
 from pathlib import Path
-from tests.transcripts import is_seen, transcripts
+from tests.transcripts import matches_expected, transcripts
 
 @pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", r"\\$|!"))
 def test_seen(lines):
-    assert is_seen("\\n".join(line.text for line in lines if line.sign == ""), "first\\nsecond 2\\nthird\\n")
-    assert is_seen(next(line.text.partition(" ")[2] for line in lines if line.sign == "!"), "said\\n")
+    assert matches_expected("\\n".join(line.text for line in lines if line.sign == ""), "first\\nsecond 2\\nthird\\n")
+    assert matches_expected(next(line.text.partition(" ")[2] for line in lines if line.sign == "!"), "said\\n")
 """
 
 
@@ -90,7 +90,7 @@ def test_renew_unknown_name_is_reported(capsys):
 @pytest.fixture
 def session_folder(tmp_path, monkeypatch):
     """Run sessions in an empty folder."""
-    monkeypatch.setattr(sessions, "folder_of_sessions", lambda _folder: tmp_path)
+    monkeypatch.setattr(sessions, "make_session_folder", lambda _folder: tmp_path)
 
 
 @pytest.mark.usefixtures("session_folder")
@@ -98,7 +98,7 @@ def test_renew_manual_sessions_keep_escapes():
     updated = sessions.update_page(PAGE)
     assert updated == PAGE.replace("old", "a  b", 1).replace("\nold", "\n\\&.c", 1).replace("\nold", "\n2")
     assert (
-        sessions.literal(updated)[0]
+        sessions.literal_blocks(updated)[0]
         == remove_escapes(updated).removeprefix(PAGE.splitlines(True)[0]).partition(".Ed\n")[0]
     )
     assert sessions.update_page(updated) == updated

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sampling import FEW, MOST_ROWS, draw_sample, each_row, examples, mark_slow, some_and_rest
+from tests.sampling import SAMPLE_EXAMPLES, SAMPLE_ROWS, draw_sample, each_row, examples, mark_slow, some_and_rest
 
 
 def test_sampling_marks_all_but_the_drawn_rows_slow():
@@ -21,7 +21,7 @@ def test_sampling_marks_all_but_the_drawn_rows_slow():
         row.add_marker = row.marks.append
         row.get_closest_marker = lambda name, row=row: next((mark for mark in row.marks if mark.name == name), None)
     mark_slow(rows)
-    assert [sum("slow" not in row.marks for row in rows if row.law == law) for law in "abcd"] == [3, 5, 5, MOST_ROWS]
+    assert [sum("slow" not in row.marks for row in rows if row.law == law) for law in "abcd"] == [3, 5, 5, SAMPLE_ROWS]
 
 
 def test_sampling_is_reproducible_per_law():
@@ -66,16 +66,16 @@ def test_each_row_reports_failures_and_skips():
 
 @pytest.mark.parametrize(("profile", "marks"), [("sample", []), ("whole", ["slow"])])
 def test_laws_are_limited_or_slow(profile, marks):
-    before, met = "sample" if settings.default.max_examples == FEW else "whole", []
+    before, met = "sample" if settings.default.max_examples == SAMPLE_EXAMPLES else "whole", []
 
     def law(number):
         met.append(number)
 
     settings.load_profile(profile)
     try:
-        law = examples(3 * FEW)(given(st.integers())(law))
+        law = examples(3 * SAMPLE_EXAMPLES)(given(st.integers())(law))
         law()
     finally:
         settings.load_profile(before)
     assert [mark.name for mark in getattr(law, "pytestmark", [])] == marks
-    assert (len(met) > FEW) is bool(marks)
+    assert (len(met) > SAMPLE_EXAMPLES) is bool(marks)

@@ -51,7 +51,7 @@ def iter_module_names(source: str) -> Iterator[str]:
 
 
 def test_module_names_are_used():
-    """Commands and dialects are exempt: a table finds their modules by name, and then their only constant."""
+    """Commands and dialects are exempt, because they are looked up by name."""
     sources = {file.relative_to(PACKAGE).as_posix(): file.read_text("utf-8") for file in SOURCES}
     tables = [file.read_text("utf-8") for file in (PACKAGE.parent / "tests" / "man").glob("*.py")]
     words = Counter(word for text in [*sources.values(), *tables] for word in re.findall(r"\w+", text))

@@ -12,7 +12,7 @@ import pytest
 
 from shapecalc import __version__
 from tests import zipapp
-from tests.transcripts import is_seen
+from tests.transcripts import matches_expected
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,7 +24,7 @@ pytestmark = [
 def zipapp_file(tmp_path_factory):
     """Return a read-only zipapp in a read-only folder."""
     file = tmp_path_factory.mktemp("one") / "shapecalc.pyz"
-    zipapp.make(file)
+    zipapp.build_zipapp(file)
     file.chmod(0o444)
     file.parent.chmod(0o555)
     return file
@@ -54,7 +54,11 @@ def test_zipapp_answers_and_names_missing_packages(zipapp_file, tmp_path):
     (tmp_path / "run.log").write_text("axes don't match array")
     for line, code, out, err in EXPECTED:
         exit_code, stdout, stderr = python(tmp_path, str(zipapp_file), *line.split())
-        assert (exit_code, is_seen(out, stdout), is_seen(err, stderr)) == (code, True, True), (line, stdout, stderr)
+        assert (exit_code, matches_expected(out, stdout), matches_expected(err, stderr)) == (code, True, True), (
+            line,
+            stdout,
+            stderr,
+        )
     assert (tmp_path / "x.html").read_text("utf-8")[:9] == "<!doctype"
     assert (tmp_path / "sheet.html").exists()
 

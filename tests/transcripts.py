@@ -1,7 +1,7 @@
-"""Transcripts: input and expected output as text, one file a subject.
+"""Transcripts of input and expected output, one file per subject.
 
-A line `# ...` begins a new transcript. `...` in the expected output matches any text, and alone on a line any lines.
-`python -m tests.renew transcripts` replaces the output that no longer matches.
+A line `# ...` begins a new transcript. `...` in the expected output matches any text; as a whole line, it matches any
+lines. `python -m tests.renew transcripts` replaces expected output that no longer matches.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ import pytest
 
 
 class Line(NamedTuple):
-    """A line of a transcript: its sign, the text after it, and its file and line number."""
+    """A line of a transcript: its sign, the text after the sign, and its file and line number."""
 
     sign: str
     text: str
-    place: str
+    location: str
 
 
 def transcripts(folder: Path, signs: str) -> list:
-    """Return the transcripts of a folder as params; a line without one of the signs has the sign ''."""
+    """Return the transcripts of a folder as params.
+
+    A line without one of the signs has an empty sign.
+    """
     rows = []
     for file in sorted(folder.glob("*.txt")):
         lines: list[Line] = []
@@ -41,8 +44,8 @@ def transcripts(folder: Path, signs: str) -> list:
     return rows
 
 
-def is_seen(shown: str, text: str) -> bool:
-    """Return whether a text matches the expected one, in which `...` matches any text."""
+def matches_expected(shown: str, text: str) -> bool:
+    """Return whether a text matches the expected text `shown`, in which `...` matches any text."""
     line = re.compile(re.escape(re.escape("...")))
     lines = [
         r"(?:.*\n)*" if text_line == "..." else line.sub(".*", re.escape(f"{text_line}\n"))
@@ -51,8 +54,8 @@ def is_seen(shown: str, text: str) -> bool:
     return re.fullmatch("".join(lines), text) is not None
 
 
-class Renewal:
-    """A pytest plugin that records the actual output for each block of lines that no longer matches."""
+class TranscriptUpdater:
+    """A pytest plugin that records the actual output of each block of lines that no longer matches."""
 
     def __init__(self) -> None:
         self.updates: dict[Path, dict[int, tuple[int, list[str]]]] = {}
@@ -61,17 +64,17 @@ class Renewal:
         lines = item.callspec.params["lines"]
         self.blocks = [list(block) for _, block in groupby(lines, lambda line: line.sign)] + [[line] for line in lines]
         self.folder = item.path.parent / "transcripts"
-        item.module.is_seen = self.is_seen
+        item.module.matches_expected = self.matches_expected
 
-    def is_seen(self, shown: str, text: str) -> bool:
-        """Record a text that does not match; return whether it matches or was recorded."""
+    def matches_expected(self, shown: str, text: str) -> bool:
+        """Record a text that does not match, and return whether it matches or was recorded."""
         before, now = shown.rstrip("\n").splitlines(), text.splitlines()
         block = next((block for block in self.blocks if contains_lines(block, before)), None)
         if block is None:
-            return is_seen(shown, text)
+            return matches_expected(shown, text)
         self.blocks.remove(block)
-        if not is_seen(shown, text):
-            name, number = block[0].place.split(":")
+        if not matches_expected(shown, text):
+            name, number = block[0].location.split(":")
             head = f"{block[0].sign} {block[0].text.removesuffix(before[0])}".removeprefix(" ")
             now = merge_lines(before, now)
             self.updates.setdefault(self.folder / name, {})[int(number)] = (
@@ -82,7 +85,7 @@ class Renewal:
 
 
 def merge_lines(before: list[str], now: list[str]) -> list[str]:
-    """Return the actual lines; keep expected lines that match, and an ellipsis for omitted lines."""
+    """Merge the expected lines that match, including ellipses, with the actual lines."""
     if "..." in before:
         at = before.index("...")
         tail = len(now) - (len(before) - at - 1)
@@ -90,22 +93,22 @@ def merge_lines(before: list[str], now: list[str]) -> list[str]:
             return [*merge_lines(before[:at], now[:at]), "...", *merge_lines(before[at + 1 :], now[tail:])]
     if len(now) != len(before):
         return now
-    return [old if is_seen(old, f"{new}\n") else new for old, new in zip(before, now, strict=True)]
+    return [old if matches_expected(old, f"{new}\n") else new for old, new in zip(before, now, strict=True)]
 
 
 def contains_lines(block: list[Line], shown: list[str]) -> bool:
-    """Return whether a block of lines is these, or its only line ends in them."""
+    """Return whether a block consists of the given lines, or its only line ends with the only given line."""
     texts = "\n".join(line.text for line in block).rstrip("\n").splitlines()
     return bool(shown) and (texts == shown or (len(texts) == len(shown) == 1 and texts[0].endswith(f" {shown[0]}")))
 
 
 def updated_files(*tests: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the transcripts of tests whose output changed, with their updated text."""
-    renewal = Renewal()
+    """Yield the transcripts whose actual output has changed, with their updated text."""
+    updater = TranscriptUpdater()
     options = "-n 0 -p no:randomly -p no:cacheprovider -W ignore::pytest.PytestAssertRewriteWarning"
     with redirect_stdout(io.StringIO()):
-        pytest.main([*options.split(), *map(str, tests)], plugins=[renewal])
-    for file, updates in renewal.updates.items():
+        pytest.main([*options.split(), *map(str, tests)], plugins=[updater])
+    for file, updates in updater.updates.items():
         lines = file.read_text("utf-8").splitlines()
         for number in sorted(updates, reverse=True):
             count, now = updates[number]

@@ -21,12 +21,12 @@ from zipfile import ZipFile
 ROOT = Path(__file__).parents[1]
 NAME = "shapecalc"
 DISTRIBUTION = "tensor-shapecalc"
-LEFT_OUT = ("numpy", "pydantic")
-"""The excluded packages, which are compiled. The commands never use Typer's pydantic."""
+EXCLUDED_PACKAGES = ("numpy", "pydantic")
+"""The excluded packages, which contain compiled modules. No command uses pydantic, a dependency of Typer."""
 COMPILED = (".so", ".pyd", ".dylib", ".pyc")
 LEXERS = Path("pygments/lexers")
-LANGUAGES = ("__init__.py", "_mapping.py", "python.py")
-"""The Pygments lexers that are included; shapecalc highlights no code."""
+INCLUDED_LEXERS = ("__init__.py", "_mapping.py", "python.py")
+"""The files of Pygments lexers that are included; shapecalc does not highlight code."""
 MAIN = """\
 import os
 import sys
@@ -40,7 +40,7 @@ sys.exit(main())
 """
 
 
-def make(file):
+def build_zipapp(file):
     """Write the program to an executable zip file."""
     with TemporaryDirectory() as folder:
         inside = Path(folder, NAME)
@@ -51,7 +51,7 @@ def make(file):
         (distribution,) = Distribution.discover(name=DISTRIBUTION, path=[str(inside)])
         for dependency in find_dependencies(distribution).values():
             for part in dependency.files:  # modules and metadata
-                if is_packed(part) and part.locate().is_file():
+                if is_included(part) and part.locate().is_file():
                     (inside / part).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(part.locate(), inside / part)
         (inside / "__main__.py").write_text(MAIN, "ascii")
@@ -60,9 +60,9 @@ def make(file):
         zipapp.create_archive(inside, file, "/usr/bin/env python3", compressed=True)
 
 
-def is_packed(part):
+def is_included(part):
     """Return whether a file of a dependency is included."""
-    is_unused_lexer = part.parent == LEXERS and part.name not in LANGUAGES
+    is_unused_lexer = part.parent == LEXERS and part.name not in INCLUDED_LEXERS
     return part.suffix not in COMPILED and ".." not in part.parts and not is_unused_lexer
 
 
@@ -71,10 +71,12 @@ def find_dependencies(distribution):
     dependencies = {}
     for line in distribution.requires or []:
         name = re.match(r"[\w.-]+", line).group()
-        for dependency in Distribution.discover(name=name) if "extra ==" not in line and name not in LEFT_OUT else ():
+        if "extra ==" in line or name in EXCLUDED_PACKAGES:
+            continue
+        for dependency in Distribution.discover(name=name):
             dependencies |= {dependency.name: dependency} | find_dependencies(dependency)
     return dependencies
 
 
 if __name__ == "__main__":
-    make(sys.argv[1])
+    build_zipapp(sys.argv[1])

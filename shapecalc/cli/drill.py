@@ -36,8 +36,8 @@ def run_drill(
 ) -> int:
     """Present exercises at a prompt, print a worksheet, or check a lesson file.
 
-    With `count`, a worksheet of `count` exercises is printed in the format `sheet_format`; `with_answers` adds the answers.
-    `check_lessons` is the lesson file to check.
+    With `count`, a worksheet of `count` exercises is printed in the format `sheet_format`; with `with_answers`, their
+    answers are added. `check_lessons` is the lesson file to check.
     """
     topic_text = " ".join(" ".join(topics or [ALL]).split())
     try:
@@ -90,8 +90,7 @@ def _print_worksheet(
 ) -> int:
     """Print a worksheet of `count` exercises, or write it to the file of `--out`.
 
-    `sheet_format` is the format; by default, the suffix of the file selects it. If `with_answers` is set in `flags`, the
-    answers are included.
+    By default, the suffix of the file selects the format. If `with_answers` is set in `flags`, answers are included.
     """
     from shapecalc.core.text import lookup
     from shapecalc.teaching.exercises import FORMATTERS, generate_exercises, make_worksheet, random_seed

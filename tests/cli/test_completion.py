@@ -14,7 +14,7 @@ from shapecalc.core.ops import OPS, all_rules
 from shapecalc.render.code import TARGETS
 from tests.cli.conftest import rows
 from tests.sampling import some_and_rest
-from tests.sessions import environment, folder_with_shapecalc
+from tests.sessions import environment, make_shapecalc_folder
 
 pytestmark = pytest.mark.sessions(2)
 WHOLE_TABLES = [
@@ -39,7 +39,7 @@ def test_completion_candidates(completed, shapecalc, monkeypatch):
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory):
     """Return a function that runs a bash script in a temporary home, where `shapecalc` is this checkout."""
-    home = folder_with_shapecalc(tmp_path_factory.mktemp("home"), [])
+    home = make_shapecalc_folder(tmp_path_factory.mktemp("home"), [])
     env = {**environment(home), "HOME": str(home), "COLUMNS": "300"}
 
     def run(text, *words):

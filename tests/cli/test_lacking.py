@@ -50,7 +50,8 @@ def test_missing_system_modules_do_not_change_commands(words, tmp_path):
 
 
 def test_missing_system_modules_are_really_missing():
-    code = "import tests.lacking, os, signal; tests.lacking.take_away(); print(*vars(os), *vars(signal), *os.environ)\n"
+    code = "import tests.lacking, os, signal; tests.lacking.remove_posix_features()\n"
+    code += "print(*vars(os), *vars(signal), *os.environ)\n"
     code += "exec('import readline', {'__name__': 'shapecalc.cli.x'})"
     ran = run_program([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ran.returncode, "No module named 'readline'" in ran.stderr) == (1, True)

@@ -21,7 +21,7 @@ from shapecalc.core.limits import MAX_AGENT_ANSWER_LENGTH
 from shapecalc.core.ops import OPS, all_params
 from tests.cli.conftest import ROOT, command, environment, rows, run_program
 from tests.models import detector
-from tests.transcripts import is_seen
+from tests.transcripts import matches_expected
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -94,7 +94,7 @@ def test_mcp_json_request_equals_command_line(agent, shapecalc):
         answer = agent(name, **json.loads(arguments))
         assert answer.structured_content == json.loads(shapecalc(name, *split(line), "--json").out)
         first, _, reasons = answer.content[0].text.partition("\n")
-        assert is_seen(expected, f"{first}\n"), call
+        assert matches_expected(expected, f"{first}\n"), call
         assert not answer.is_error
         assert line != "2,3,4 0,-1" or "-1 is 24 elements (2*3*4) / 2 known = 12  [infer]" in reasons
 
@@ -280,8 +280,8 @@ def test_mcp_cancelled_call_and_crash_are_reported(tmp_path):
         os.kill(int((tmp_path / "pid").read_text()), 0)
     hello, fault, death, last = sorted(answers + late, key=lambda answer: answer["id"])
     assert [answer["id"] for answer in (hello, fault, death, last)] == [0, 3, 4, 5]
-    assert is_seen("fault: ZeroDivisionError: by zero (shapecalc.cli.mcp:...", f"{first_line(fault)[1]}\n")
-    assert is_seen("fault: the process of this call has died; please report...", f"{first_line(death)[1]}\n")
+    assert matches_expected("fault: ZeroDivisionError: by zero (shapecalc.cli.mcp:...", f"{first_line(fault)[1]}\n")
+    assert matches_expected("fault: the process of this call has died; please report...", f"{first_line(death)[1]}\n")
     assert (first_line(fault)[0], first_line(death)[0], first_line(last), code) == (True, True, (False, "6"), 0)
 
 
@@ -351,4 +351,4 @@ def test_mcp_missing_package_names_what_to_install():
     code = "import sys; sys.modules['mcp'] = None; from shapecalc.__main__ import main; sys.exit(main())"
     ran = run_program([sys.executable, "-c", code, "mcp"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (4, "")
-    assert is_seen("shapecalc: mcp: mcp is not installed; ...", ran.stderr)
+    assert matches_expected("shapecalc: mcp: mcp is not installed; ...", ran.stderr)

@@ -10,7 +10,7 @@ import pytest
 
 from shapecalc.cli import output
 from tests.cli.conftest import rows, run_program
-from tests.transcripts import is_seen
+from tests.transcripts import matches_expected
 
 ROWS = rows("without_packages.txt")
 BARE_PYTHON = [sys.executable, "-S"]
@@ -52,7 +52,7 @@ def test_missing_packages_leave_bare_questions_working(line, expected, results):
         assert (code, out, package in install, install.count("\n")) == (4, "", True, 1)
     else:
         assert (code, "Traceback" in err, "install" in err) == (int(expected_code.split()[0]), False, False)
-        assert is_seen(package, out[out.rfind("\n", 0, -1) + 1 :])
+        assert matches_expected(package, out[out.rfind("\n", 0, -1) + 1 :])
 
 
 def test_missing_packages_in_a_process_and_completion():

@@ -220,7 +220,7 @@ async def play_steps(served, visitor, lines):
         elif line.sign == ":":
             await visitor.send_str(text)
         elif line.sign == "!":
-            assert text.encode() not in output, line.place
+            assert text.encode() not in output, line.location
         elif line.sign == "?":
             while await read_message(visitor, "link") != json.loads(text):
                 pass
@@ -228,8 +228,8 @@ async def play_steps(served, visitor, lines):
             url = served.url(f"/download/{await read_message(visitor, 'deliver_file_start')}")
             status, content = await asyncio.to_thread(served.get, url)
             served.downloaded = served.headers, content
-            assert (status, text in content) == (200, True), line.place
-            assert (await asyncio.to_thread(served.get, url))[0] == 404, f"{line.place}: a file is delivered once"
+            assert (status, text in content) == (200, True), line.location
+            assert (await asyncio.to_thread(served.get, url))[0] == 404, f"{line.location}: a file is delivered once"
         else:
             output = await read_until_painted(visitor, text, output=output)
     return output

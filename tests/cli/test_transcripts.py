@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import CHARACTERS, expand_placeholders
-from tests.transcripts import is_seen, transcripts
+from tests.transcripts import matches_expected, transcripts
 
 pytestmark = pytest.mark.sampled(20)
 SIGNS = r"\$|>|!|=|@|\||\?"
@@ -98,22 +98,22 @@ def play(lines, shapecalc, tmp_path, monkeypatch):
             path.write_bytes(file_text(group["|"]).encode("utf-8", "surrogateescape"))
             continue
         words = [expand_placeholders(word) for word in shlex.split(first.text)]
-        place, output = first.place, run_helper(words, monkeypatch)
+        location, output = first.location, run_helper(words, monkeypatch)
         if output is not None:
-            assert is_seen(printed_text(group[""]), output), f"{place}: {output}"
+            assert matches_expected(printed_text(group[""]), output), f"{location}: {output}"
             continue
         with monkeypatch.context() as patch:
             while "=" in words[0]:
                 patch.setenv(*words.pop(0).split("=", 1))
             ran = shapecalc(*words[1:], stdin=file_text(group[">"]))
-        assert "Traceback" not in ran.err, place
-        assert (ran.out + ran.err).replace("\n", "").isprintable(), place
-        assert ran.code == int(group["="][0].text if group["="] else 0), f"{place}: {ran}"
-        assert is_seen(printed_text(group["!"]), ran.err), f"{place}: {ran.err}"
+        assert "Traceback" not in ran.err, location
+        assert (ran.out + ran.err).replace("\n", "").isprintable(), location
+        assert ran.code == int(group["="][0].text if group["="] else 0), f"{location}: {ran}"
+        assert matches_expected(printed_text(group["!"]), ran.err), f"{location}: {ran.err}"
         if group["?"]:
             check_json(group["?"], ran.out)
         else:
-            assert is_seen(printed_text(group[""]), ran.out), f"{place}: {ran.out}"
+            assert matches_expected(printed_text(group[""]), ran.out), f"{location}: {ran.out}"
 
 
 def check_json(lines, output):
@@ -125,7 +125,7 @@ def check_json(lines, output):
         for key in path.split(".") if path != "." else ():
             value = value[int(key) if isinstance(value, list) else key]
         written = json.dumps(value, ensure_ascii=False)
-        assert is_seen(expand_placeholders(expected), f"{written}\n"), f"{line.place}: {written}"
+        assert matches_expected(expand_placeholders(expected), f"{written}\n"), f"{line.location}: {written}"
 
 
 @pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", SIGNS))

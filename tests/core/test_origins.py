@@ -34,7 +34,7 @@ from shapecalc.reading.commands import chain_text
 from shapecalc.reasoning.find import find_order_preserving_split
 from tests.cases import rows
 from tests.core.drawing import MOVES, cut_row, draw_chain
-from tests.numpy_moves import positions_of
+from tests.numpy_moves import flat_input_indices
 from tests.sampling import each_row, examples
 from tests.strategies import factorisations
 
@@ -59,7 +59,7 @@ def origin_errors(chain, origins=None, *, least=True):
 
     With `least`, mixed dims must not name axes that they do not depend on.
     """
-    positions, errors, terms_by_axis = positions_of(chain), [], {}
+    positions, errors, terms_by_axis = flat_input_indices(chain), [], {}
     indices = [positions // prod(chain.input[axis + 1 :]) % size for axis, size in enumerate(chain.input)]
     origins = origins or chain.origins
     mixed = {axis for dim in origins for atom in dim for axis in getattr(atom, "axes", ())}

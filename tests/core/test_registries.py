@@ -11,7 +11,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Dialect
 from shapecalc.core.ops import OPS, supporting_dialects
 from shapecalc.core.ops.op import Op
-from tests.signatures import answers_of
+from tests.signatures import vector_answers
 from tests.structure import PACKAGE
 
 
@@ -42,6 +42,6 @@ def test_op_describes_itself(name):
 @pytest.mark.parametrize("name", OPS)
 def test_op_says_whether_it_keeps_the_element_count(name):
     op, dialects = OPS[name], [dialect.name for dialect in supporting_dialects(OPS[name])]
-    made = [answer for dialect in dialects for answer in answers_of(op, dialect)]
+    made = [answer for dialect in dialects for answer in vector_answers(op, dialect)]
     keeps = all(prod(answer.input) == prod(answer.output) for answer in made)
     assert made and keeps == op.keeps_element_count, f"{name} says keeps_element_count={op.keeps_element_count}"

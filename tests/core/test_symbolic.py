@@ -18,7 +18,7 @@ from shapecalc.core.results import sizes_with_results, substitute_results
 from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.answers import answer_chain
 from tests.sampling import examples
-from tests.strategies import POSITIONS, coded_reshapes, positions
+from tests.strategies import POSITIONS, positions, special_value_reshapes
 
 NAMES = ("N", "C", "H")
 monomials = st.builds(
@@ -85,8 +85,8 @@ def plausible_reshapes(draw):
 
 @st.composite
 def mxnet_reshapes(draw):
-    """Draw a reshape with the special codes of MXNet, forward or reversed."""
-    shape, target = draw(coded_reshapes(dims))
+    """Draw a reshape with the special values of MXNet, forward or reversed."""
+    shape, target = draw(special_value_reshapes(dims))
     step = draw(st.sampled_from([1, -1]))
     return make_test_request("reshape", shape[::step], "mxnet", target=target[::step], reverse=step < 0)
 

@@ -18,7 +18,7 @@ from shapecalc.reading.pattern import Matcher, to_pattern
 from tests.cases import rows
 from tests.core.test_symbolic import fractions
 from tests.sampling import each_row, examples
-from tests.strategies import sliced
+from tests.strategies import slice_texts
 
 
 def normalized_slices(text):
@@ -87,7 +87,7 @@ def test_printed_shapes_round_trip_with_plain_ints(shape):
     assert is_concrete(parse_dims(shape_text(shape))) == all(type(dim) is int for dim in shape)
 
 
-@given(st.lists(sliced(), min_size=1, max_size=4), st.sampled_from(["{}", "[{}]", " [ {} ]"]))
+@given(st.lists(slice_texts(), min_size=1, max_size=4), st.sampled_from(["{}", "[{}]", " [ {} ]"]))
 def test_printed_slices_round_trip(parts, form):
     text = form.format(", ".join(parts))
     printed = normalized_slices(text)

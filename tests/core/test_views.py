@@ -28,7 +28,7 @@ from shapecalc.core.layout import (
 from shapecalc.core.moves import Expand, Permute, Reshape, Roll, StridedSlice, Take
 from shapecalc.core.text import parse_dims
 from tests.core.drawing import cut_row
-from tests.numpy_moves import moved_by_numpy
+from tests.numpy_moves import apply_with_numpy
 from tests.sampling import examples, some_and_rest
 from tests.strategies import factorisations
 
@@ -79,7 +79,7 @@ def chains(draw, volume):
     array, chain_moves = np.arange(volume).reshape(shape), []
     for _ in range(draw(st.integers(0, 5))):
         chain_moves.append(draw(moves(array.shape)))
-        array = moved_by_numpy(array, chain_moves[-1:])
+        array = apply_with_numpy(array, chain_moves[-1:])
     return shape, chain_moves, array
 
 

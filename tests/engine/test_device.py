@@ -19,7 +19,7 @@ from tests.benchmarks import engine as benchmark
 from tests.engine import fake_cupy
 from tests.engine.drawing import draw_chain
 from tests.engine.test_files import ARRAYS, SHUFFLE
-from tests.numpy_moves import moved_by_numpy
+from tests.numpy_moves import apply_with_numpy
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of CuPy, when it searches for CUDA
 CHAINS = 400
@@ -69,7 +69,7 @@ def test_device_chains_equal_numpy(cupy):
         draw = Random(seed)
         host, there = draw_array(draw, cupy)
         answer = draw_chain(draw, host.shape, without=("take", "select", "empty") if seed % 4 else ["empty"])
-        expected, contiguous = moved_by_numpy(host, answer.moves), draw.random() < 0.3
+        expected, contiguous = apply_with_numpy(host, answer.moves), draw.random() < 0.3
         result = None  # frees the memory of the last one
         before = cupy.get_default_memory_pool().used_bytes()
         result = run(answer, there, contiguous=contiguous)
@@ -98,7 +98,7 @@ def test_device_accepts_or_refuses_host_arrays(name, order):
             run(SHUFFLE, array, "cupy")
         return
     back = to_host(run(SHUFFLE, array, "cupy").array)
-    assert (back.dtype, back.tobytes()) == (array.dtype, moved_by_numpy(array, SHUFFLE.moves).tobytes())
+    assert (back.dtype, back.tobytes()) == (array.dtype, apply_with_numpy(array, SHUFFLE.moves).tobytes())
 
 
 @pytest.mark.usefixtures("cupy")
@@ -120,7 +120,7 @@ def test_device_array_subclass_is_read_as_plain_elements(cupy, shape, stages):
     answer = sc.chain(shape, *stages[: 1 + all(shape)])
     result = run(answer, array.view(type=Named))
     assert (type(result.array), result.backend) == (cupy.ndarray, "cupy")
-    assert result.array.get().tolist() == moved_by_numpy(array.get(), answer.moves).tolist()
+    assert result.array.get().tolist() == apply_with_numpy(array.get(), answer.moves).tolist()
 
 
 def test_numpy_backend_refuses_device_arrays(cupy):
@@ -139,10 +139,10 @@ def test_device_uses_the_callers_device_and_stream(cupy, answer, contiguous):
             result = run(answer, cupy.asarray(host), contiguous=contiguous)
             stream.synchronize()
         array = cupy.asarray(host)
-    assert result.array.get().tolist() == moved_by_numpy(host, answer.moves).tolist()
+    assert result.array.get().tolist() == apply_with_numpy(host, answer.moves).tolist()
     made = run(answer, array, contiguous=contiguous).array
     assert (made.device.id, cupy.cuda.runtime.getDevice()) == (last, 0)
-    assert made.get().tolist() == moved_by_numpy(host, answer.moves).tolist()
+    assert made.get().tolist() == apply_with_numpy(host, answer.moves).tolist()
 
 
 def test_device_out_of_memory_is_reported(cupy):
@@ -209,7 +209,7 @@ def test_device_without_a_compiler_falls_back_to_numpy(fake, failure):
             fake.machine.failure = None
             back = to_host(result.array)
         fake.machine.failure = None
-        assert (back.dtype, back.tobytes()) == (host.dtype, moved_by_numpy(host, answer.moves).tobytes())
+        assert (back.dtype, back.tobytes()) == (host.dtype, apply_with_numpy(host, answer.moves).tobytes())
 
 
 def test_device_unsupported_elements_are_copied_by_numpy(cupy):

@@ -18,7 +18,7 @@ from shapecalc.engine.execute import run_on_file, sample_elements
 from shapecalc.tui.question import make_element_reader
 from tests.engine.tables import rows
 from tests.engine.test_atomic_files import SYSTEMS, names
-from tests.numpy_moves import moved_by_numpy
+from tests.numpy_moves import apply_with_numpy
 
 ARRAYS = {
     "float": np.arange(24, dtype=np.float32),
@@ -53,7 +53,7 @@ def test_file_round_trip_of_every_element_type(tmp_path, name, order, kind):
     assert source.array.shape == (2, 3, 4)
     run_on_file(SHUFFLE, source, tmp_path / "y.npy", force=False, tick=int)
     written = np.load(tmp_path / "y.npy")
-    assert (written.dtype, written.tobytes()) == (array.dtype, moved_by_numpy(array, SHUFFLE.moves).tobytes())
+    assert (written.dtype, written.tobytes()) == (array.dtype, apply_with_numpy(array, SHUFFLE.moves).tobytes())
     assert written.flags.c_contiguous
     assert names(tmp_path) == [path.name, "y.npy"]
 
@@ -71,7 +71,7 @@ def test_file_scalar_empty_and_shape_vector(tmp_path):
 def test_file_slices_and_moves_are_written(tmp_path, stages):
     array, ticks = np.arange(36, dtype=np.uint8).reshape(4, 9), []
     answer = sc.chain((4, 9), *stages)
-    written, expected = run_to_file(answer, array, tmp_path, tick=ticks.append), moved_by_numpy(array, answer.moves)
+    written, expected = run_to_file(answer, array, tmp_path, tick=ticks.append), apply_with_numpy(array, answer.moves)
     assert written.tolist() == expected.tolist()
     assert sum(ticks) >= expected.nbytes
 

@@ -26,7 +26,7 @@ from shapecalc.render.code.calls import operand_shapes
 from tests.engines.library_worker import indices
 from tests.render.running import data, run_code
 from tests.render.test_arguments import requests as argument_requests
-from tests.signatures import answers_of, call_text
+from tests.signatures import call_text, vector_answers
 
 ONLY_IN_LIBRARIES = {"conv", "pool", "upsample", "linear", "rearrange"}
 """The ops without a call in NumPy or a short definition, which other tests run in libraries."""
@@ -95,7 +95,7 @@ def all_answers(op):
     """Return the answers of an op to its test vectors, and to requests with each of its optional arguments."""
     dialect = "numpy" if operator_of(op, DIALECTS["numpy"]) else op.default_dialect
     optional = [answered for name, _, _, row, _, answered in argument_requests() if (name, row) == (op.name, dialect)]
-    return [*answers_of(op, "numpy"), *optional]
+    return [*vector_answers(op, "numpy"), *optional]
 
 
 def compared(op):

@@ -37,7 +37,7 @@ from shapecalc.engine.plan import plan_moves
 from shapecalc.reasoning.examples import trace_element, trace_element_back
 from tests.engine.drawing import draw_chain, seeds
 from tests.engine.tables import rows
-from tests.numpy_moves import moved_by_numpy
+from tests.numpy_moves import apply_with_numpy
 from tests.render.questions import COMBINING
 from tests.sampling import each_row, examples
 from tests.strategies import targets
@@ -67,7 +67,7 @@ def arrays(draw):
 @given(arrays(), seeds)
 def test_run_chains_equal_numpy(array, draw):
     moves = draw_chain(draw, array.shape).moves
-    expected = moved_by_numpy(array, moves)
+    expected = apply_with_numpy(array, moves)
     plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
     found = apply_plan(plan, array)
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
@@ -88,7 +88,7 @@ def test_run_verdict_and_copy_count(shape, verdict, stages):
     assert (result.verdict, len(result.plan.copies)) == ("copy" if count else "view", count)
     copied = array if verdict.endswith("of the input") else result.array
     assert result.plan.bytes_moved == count * copied.nbytes
-    assert (result.array == moved_by_numpy(array, answer.moves)).all()
+    assert (result.array == apply_with_numpy(array, answer.moves)).all()
     assert np.shares_memory(result.array, array) != bool(count)
 
 
@@ -117,7 +117,7 @@ def test_run_plan_uses_the_fewest_copies(some):
         array = np.arange(prod(shape), dtype=np.int32).reshape(shape)
         plan = plan_moves(moves, shape, array.strides, array.itemsize)
         assert len(plan.copies) == fewest_copies(shape, moves), (shape, moves)
-        assert apply_plan(plan, array).tolist() == moved_by_numpy(array, moves).tolist(), (shape, moves)
+        assert apply_plan(plan, array).tolist() == apply_with_numpy(array, moves).tolist(), (shape, moves)
 
 
 @st.composite
@@ -270,7 +270,7 @@ def test_run_writability_is_independent_of_size(some, layout):
             numbers = np.arange(elements * width // 4, dtype="i4").view("i4" if width == 4 else f"V{width}")
             array = LAYOUTS[layout](numbers.reshape(4, 8, -1))
             result = run(answer, array)
-            assert result.array.tobytes() == moved_by_numpy(np.asarray(array), answer.moves).tobytes(), answer
+            assert result.array.tobytes() == apply_with_numpy(np.asarray(array), answer.moves).tobytes(), answer
             assert np.shares_memory(result.array, array) == (result.verdict == "view"), answer
             assert result.array.flags.writeable == (result.verdict == "copy" and not result.plan.has_repeats), answer
             verdicts.append(result.verdict)

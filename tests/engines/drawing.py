@@ -10,7 +10,6 @@ from tests.engine import tables
 from tests.strategies import (
     POSITIONS,
     axes,
-    coded_reshapes,
     empty_reshapes,
     images,
     ones,
@@ -19,6 +18,7 @@ from tests.strategies import (
     rearrangements,
     reshapes,
     shapes,
+    special_value_reshapes,
     targets,
 )
 
@@ -105,7 +105,7 @@ OF_LIBRARY = {
     ("openvino", "reshape"): st.tuples(reshapes().filter(lambda drawn: drawn[1]), st.booleans()).map(
         lambda drawn: (drawn[0][0], {"target": drawn[0][1], "special_zero": drawn[1]})
     ),
-    ("mxnet", "reshape"): st.tuples(coded_reshapes(SIZES, -5) | coded_reshapes(FEW), st.booleans())
+    ("mxnet", "reshape"): st.tuples(special_value_reshapes(SIZES, -5) | special_value_reshapes(FEW), st.booleans())
     .map(lambda drawn: tuple([each[:: -1 if drawn[1] else 1] for each in drawn[0]]) + drawn[1:])
     .map(lambda drawn: (drawn[0], {"target": drawn[1] or (-1,), "reverse": drawn[2]})),
     ("mxnet", "expand"): expansions(),

@@ -21,7 +21,7 @@ from shapecalc.reading.cases import case_keys
 from shapecalc.render.mdoc import format_page
 from shapecalc.teaching.lessons import OPTIONAL_KEYS, OPTIONAL_WRONG_KEYS, REQUIRED_KEYS, REQUIRED_WRONG_KEYS
 from tests.man import tables
-from tests.sessions import PAGES, files_of_pages, folder_of_sessions, literal, run
+from tests.sessions import PAGES, literal_blocks, make_session_folder, page_files, run
 
 TEXTS = {page.name: page.read_text("utf-8") for page in PAGES}
 MANUAL, CASES, LESSONS = (TEXTS[f"shapecalc{name}"] for name in (".1", "-cases.5", "-lessons.5"))
@@ -159,13 +159,13 @@ def test_page_without_man_keeps_words_and_width(page):
     text = format_page(prose, 78)
     assert max(map(len, text.splitlines())) <= 78
     assert not re.search(r"\\|^\.[A-Z]", text, re.M)
-    assert [block for block in literal(source) if block.splitlines()[0] not in format_page(source)] == []
+    assert [block for block in literal_blocks(source) if block.splitlines()[0] not in format_page(source)] == []
 
 
 SESSIONS = [
     pytest.param(block, id=f"{name}: {block[2:].splitlines()[0]}")
     for name, text in TEXTS.items()
-    for block in literal(text)
+    for block in literal_blocks(text)
     if block.startswith("$ ")
 ]
 
@@ -173,13 +173,13 @@ SESSIONS = [
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("session", SESSIONS)
 def test_page_sessions_print_what_is_shown(session, tmp_path):
-    assert run(session, folder_of_sessions(tmp_path)) == session, "if it is right: python -m tests.renew man"
+    assert run(session, make_session_folder(tmp_path)) == session, "if it is right: python -m tests.renew man"
 
 
 def test_pages_show_commands_files_and_python():
     assert len(SESSIONS) > 20
-    assert [name for name, _ in files_of_pages()] == ["model.shapes", "week3.toml"]
-    (shown,) = [block for block in literal(COMMAND_PAGES) if block.startswith(">>> ")]
+    assert [name for name, _ in page_files()] == ["model.shapes", "week3.toml"]
+    (shown,) = [block for block in literal_blocks(COMMAND_PAGES) if block.startswith(">>> ")]
     test = doctest.DocTestParser().get_doctest(shown, {}, "shapecalc.1", None, None)
     assert doctest.DocTestRunner().run(test).failed == 0
 

@@ -25,7 +25,7 @@ from tests.models.chains import STEPS, chains, comma
 from tests.models.judging import with_shapes
 from tests.models.samples import dims_of, random_inputs, run, session
 from tests.models.text import model, sections
-from tests.transcripts import is_seen
+from tests.transcripts import matches_expected
 
 pytestmark = pytest.mark.sessions(4)
 SECTIONS = sections("mended")
@@ -88,13 +88,13 @@ def test_fixed_models_are_right(text, lines, tmp_path):
         with pytest.raises(ShapeError) as refused:
             write_and_fix(proto, tmp_path, asked=asked)
         assert refused.value.problem.rule is USAGE
-        assert is_seen(lines[0].removeprefix("refused "), refused.value.problem.message + "\n")
+        assert matches_expected(lines[0].removeprefix("refused "), refused.value.problem.message + "\n")
         assert [*tmp_path.iterdir()] == [tmp_path / "model.onnx"]
         return
     report, target = write_and_fix(proto, tmp_path, chosen=chosen, asked=asked, prove=is_proved)
     reported = fix_lines(report, target)
     for line in lines:
-        assert any(is_seen(line, f"{each}\n") for each in reported), reported
+        assert any(matches_expected(line, f"{each}\n") for each in reported), reported
     if report.fix_result.proved is False:
         assert [*tmp_path.iterdir()] == [tmp_path / "model.onnx"]
     elif not report.fix_result.left and not report.stops and "own." not in text and "Random" not in text:

@@ -16,7 +16,7 @@ from shapecalc.reading.code.source import normalize_pasted_code
 from shapecalc.reading.commands import chain_text
 from shapecalc.reasoning.answers import answer_code
 from tests.cases import FOLDER, describe_answer, parts, rows
-from tests.numpy_moves import positions_of
+from tests.numpy_moves import flat_input_indices
 from tests.sampling import each_row
 
 
@@ -137,7 +137,7 @@ def test_code_line_equals_numpy(row):
         pytest.skip(f"NumPy has this since {since[0]}.{since[1]}")
     answer = answer_of(row[0], dialect="numpy" if len(row) == 1 else None)
     expected = eval(row[-1].replace("newshape", "shape"), {"np": np, "x": np.arange(24).reshape(2, 3, 4)})
-    assert positions_of(answer).tolist() == expected.tolist()
+    assert flat_input_indices(answer).tolist() == expected.tolist()
 
 
 @each_row(("line", "inputs", "change"), rows("code", "what a chain lacks"))

@@ -16,7 +16,7 @@ from shapecalc.reading.code.shape_functions import SHAPE_FUNCTIONS
 from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
 from shapecalc.reasoning.answers import answer_chain
 from shapecalc.render.code.calls import operand_shapes
-from tests.signatures import answers_of, call_text
+from tests.signatures import call_text, vector_answers
 
 FRAMEWORKS = {*DIALECTS, "einops"}
 CALLS = [
@@ -56,7 +56,7 @@ def outcome(code, answer, framework):
 
 def check_call(op, framework, name, call):
     """Fail unless code with a call is read as its op."""
-    codes = [(code_for(call, name, answer), answer) for answer in answers_of(OPS[op], framework)]
+    codes = [(code_for(call, name, answer), answer) for answer in vector_answers(OPS[op], framework)]
     outcomes = [(code, outcome(code, answer, framework), answer.output) for code, answer in codes if code]
     if not outcomes or (framework, name) in OTHER_RANKS:
         handler = LAYERS[name].op if name in LAYERS else MULTI_OPERAND_FUNCTIONS.get(name)

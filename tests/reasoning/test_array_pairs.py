@@ -21,7 +21,7 @@ from shapecalc.reasoning.find import (
     iter_rearrangements,
 )
 from tests.core.drawing import cut_row, draw_factors
-from tests.numpy_moves import positions_of
+from tests.numpy_moves import flat_input_indices
 from tests.sampling import some_and_rest
 
 
@@ -38,7 +38,7 @@ def atoms_of(sizes, perm):
 def is_correct(rearrangement, sizes, perm):
     """Return whether a rearrangement has the effect of a transpose and a reshape in NumPy."""
     moved = np.arange(prod(sizes)).reshape(sizes).transpose(perm).reshape(rearrangement.after)
-    return bool((positions_of(sc.chain(shape_text(rearrangement.before), *rearrangement.stages)) == moved).all())
+    return bool((flat_input_indices(sc.chain(shape_text(rearrangement.before), *rearrangement.stages)) == moved).all())
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(1100), 150))

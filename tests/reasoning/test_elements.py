@@ -13,7 +13,7 @@ from shapecalc.core.text import shape_text
 from shapecalc.reasoning.examples import trace_element, trace_element_back
 from tests.cases import rows
 from tests.core.drawing import SIZES, draw_chain, draw_factors, draw_stage
-from tests.numpy_moves import moved_by_numpy, positions_of
+from tests.numpy_moves import apply_with_numpy, flat_input_indices
 from tests.sampling import each_row, some_and_rest
 
 
@@ -21,7 +21,7 @@ from tests.sampling import each_row, some_and_rest
 def test_followed_elements_match_numpy(seeds):
     for seed in seeds:
         answer = draw_chain(Random(seed))
-        for index, element in np.ndenumerate(positions_of(answer)):
+        for index, element in np.ndenumerate(flat_input_indices(answer)):
             path = trace_element_back(answer, index)
             assert path[0][1] == index
             assert path[-1] == ("input", int_index(np.unravel_index(element, answer.input))), (seed, index)
@@ -37,7 +37,7 @@ def numpy_path(answer, index):
     yield index
     for stage in answer.stages:
         before = np.arange(np.prod(stage.before, dtype=int)).reshape(stage.before)
-        matches = np.argwhere(moved_by_numpy(before, (stage.move,)) == before[index])
+        matches = np.argwhere(apply_with_numpy(before, (stage.move,)) == before[index])
         if not len(matches):
             yield None
             return
@@ -67,7 +67,7 @@ def draw_torch_chain(draw):
         except sc.ShapeError:
             continue  # PyTorch has no negative slice steps
         texts.append(text)
-        array = moved_by_numpy(array, (move,))
+        array = apply_with_numpy(array, (move,))
         if text.startswith(("flip", "roll")):  # PyTorch's flip keeps the order in memory, except of expanded tensors
             keeps_order = text.startswith("flip") and 0 not in array.strides
             array = array.copy("K" if keeps_order else "C")

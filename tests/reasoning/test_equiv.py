@@ -22,7 +22,7 @@ from shapecalc.reading.commands import stage_line
 from shapecalc.reasoning.equiv import EquivalenceVerdict, _EquivalenceCheck, check_equivalence
 from tests.cases import rows
 from tests.core.drawing import draw_chain, draw_factors
-from tests.numpy_moves import positions_of
+from tests.numpy_moves import flat_input_indices
 from tests.sampling import each_row, examples, some_and_rest
 
 MANY = examples(90)
@@ -92,7 +92,7 @@ def answer_or_none(shape, texts):
 def positions_at(answer, sizes):
     """Return the input positions that NumPy gives for an answer at some sizes, or None if it is undefined there."""
     sizes = sizes_with_results(answer.results, sizes)
-    return positions_of(to_move_chain(answer).substitute(sizes)) if can_hold(answer.conditions, sizes) else None
+    return flat_input_indices(to_move_chain(answer).substitute(sizes)) if can_hold(answer.conditions, sizes) else None
 
 
 def is_same_result(one, other):
@@ -248,7 +248,7 @@ def test_equiv_of_numbers_finds_numpys_first_difference(seeds):
             target = shape_text(draw.choice([first.output, second.output, draw_factors(draw, prod(first.output))]))
             first, second = (append_stage(chain, f"reshape {target}") for chain in (first, second))
         result = check_equivalence(first, second)
-        one, other = positions_of(first), positions_of(second)
+        one, other = flat_input_indices(first), flat_input_indices(second)
         assert (result.verdict is EquivalenceVerdict.SAME) == is_same_result(one, other), seed
         if one.shape == other.shape and not is_same_result(one, other):
             first_difference = int(np.argmax((one != other).ravel()))

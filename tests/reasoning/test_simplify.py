@@ -20,7 +20,7 @@ from shapecalc.reasoning.costs import Goal, compute_cost, parse_goal
 from shapecalc.reasoning.simplify import simplify
 from tests.cases import rows
 from tests.core.drawing import draw_chain
-from tests.numpy_moves import moved_by_numpy, positions_of
+from tests.numpy_moves import apply_with_numpy, flat_input_indices
 from tests.reasoning.test_equiv import SHAPES, SIZES, answer_or_none, is_same_result, positions_at, stages
 from tests.render.real_chains import REAL_CHAINS
 from tests.sampling import each_row, examples, some_and_rest
@@ -127,7 +127,7 @@ def numpy_copy_sizes(answer):
     array = np.arange(prod(answer.input)).reshape(answer.input)
     copies = []
     for move in answer.moves:
-        moved = moved_by_numpy(array, (move,))
+        moved = apply_with_numpy(array, (move,))
         if not np.shares_memory(moved, array):
             copies.append(moved.size)
             moved = np.ascontiguousarray(moved)
@@ -149,9 +149,9 @@ def test_copying_stages_are_those_without_numpy_view(seeds):
 def test_simplified_number_chain_equals_numpy(seeds):
     for seed in seeds:
         answer = draw_chain(Random(seed))
-        expected = positions_of(answer)
+        expected = flat_input_indices(answer)
         for goal in Goal:
             result = simplify(answer, goal)
-            assert positions_of(result.chain).tolist() == expected.tolist(), (seed, goal)
+            assert flat_input_indices(result.chain).tolist() == expected.tolist(), (seed, goal)
             assert cost_value(result.after, goal, {}) <= cost_value(result.before, goal, {})
             assert not simplify(result.chain, goal).is_improved, (seed, goal)

@@ -27,7 +27,7 @@ from shapecalc.teaching.lessons import Course, load_path_lessons, parse_lesson_f
 from shapecalc.tui.lessons import DrillScreen
 from shapecalc.tui.model import ModelScreen
 from tests.models.reports import YOLO
-from tests.transcripts import is_seen, transcripts
+from tests.transcripts import matches_expected, transcripts
 from tests.tui.driven import using
 
 pytestmark = pytest.mark.sampled(5)
@@ -157,7 +157,9 @@ class Player:
                 assert count == times if times else (count > 0) is (sign == "+"), f"{place}\n{user.text}"
             else:
                 actual, expected = self.see(user, sign, text)
-                matches = actual == expected or is_seen(str(expected), " ".join(f"{actual}".split("\n")) + "\n")
+                matches = actual == expected or matches_expected(
+                    str(expected), " ".join(f"{actual}".split("\n")) + "\n"
+                )
                 assert matches, f"{place}: {actual}\n{user.text}"
 
 

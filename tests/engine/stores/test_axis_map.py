@@ -13,7 +13,7 @@ from shapecalc.core.moves import Expand, Permute, Reshape, Roll, ShapeVector, St
 from shapecalc.engine.stores.axis_map import MoveError, build_axis_map, split_into_axis_maps
 from shapecalc.engine.stores.regions import count_decoded_elements, fill_regions, iter_grid_cells, split_range
 from tests.engine.drawing import draw_chain, factors, seeds
-from tests.numpy_moves import moved_by_numpy
+from tests.numpy_moves import apply_with_numpy
 from tests.sampling import examples
 
 VOLUMES = [1, 2, 6, 12, 30, 60, 64, 72, 77, 96, 120, 210]
@@ -53,7 +53,7 @@ def cut(box):
 def test_axis_maps_compose_as_numpy_and_boxes_are_exact(chain, data):
     shape, moves = chain
     array = np.arange(prod(shape)).reshape(shape)
-    want = moved_by_numpy(array, moves)
+    want = apply_with_numpy(array, moves)
     for each in split_into_axis_maps(shape, moves):
         chunks, steps = (
             [data.draw(st.integers(1, size)) for size in dims] for dims in (each.source_shape, each.output_shape)

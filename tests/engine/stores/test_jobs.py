@@ -24,7 +24,7 @@ from shapecalc.engine.stores.workers import make_thread_runner
 from shapecalc.reading.commands import parse_chain
 from shapecalc.reasoning.answers import answer_chain
 from tests.engine.drawing import draw_chain
-from tests.numpy_moves import moved_by_numpy
+from tests.numpy_moves import apply_with_numpy
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:.*does not have a Zarr V3 specification")
@@ -90,7 +90,7 @@ def test_store_chain_equals_numpy(seed, x):
     create_store(x, array, tuple([random.randint(1, size) for size in shape]), **FORMATS[kind])
     found = run_chain(answer, x)
     assert found.dtype == zarr.open_array(str(x)).dtype
-    np.testing.assert_array_equal(found[...], moved_by_numpy(array, answer.moves))
+    np.testing.assert_array_equal(found[...], apply_with_numpy(array, answer.moves))
     assert difference(answer, x) is None
 
 
@@ -106,7 +106,7 @@ def test_store_slice_of_a_roll_equals_numpy(chain, x):
     answer = answer_to(chain)
     array = elements("i4", answer.input)
     create_store(x, array, (2,) * array.ndim)
-    np.testing.assert_array_equal(run_chain(answer, x)[...], moved_by_numpy(array, answer.moves))
+    np.testing.assert_array_equal(run_chain(answer, x)[...], apply_with_numpy(array, answer.moves))
 
 
 @pytest.mark.parametrize("kind", FORMATS)

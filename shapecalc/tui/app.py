@@ -116,7 +116,8 @@ def _key_commands(explore: ExploreScreen) -> Iterator[SystemCommand]:
     for key in sorted(keys, key=lambda key: ranks.get(key.action, len(ranks))):
         works = explore.state.is_available(key.action)
         if not key.action.endswith("palette") and explore.state.is_offered(key.action) is works:
-            about = key.display if works else f"{key.display} it would do nothing now".lstrip()
+            reason = explore.state.unavailable_reason(key.action) or "it would do nothing now"
+            about = key.display if works else f"{key.display} {reason}".lstrip()
             run = partial(explore.run_action, key.action)
             yield SystemCommand(key.help, about, run if works else partial(explore.notify, about, markup=False), works)
 

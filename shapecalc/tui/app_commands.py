@@ -23,6 +23,7 @@ from shapecalc.core.text import (
 )
 from shapecalc.reading.commands import chain_text, parse_stage, resolve_aliases
 from shapecalc.reading.readings import UserInput, command_hint, detect_command, is_assignment
+from shapecalc.teaching.exercises import select_kinds
 from shapecalc.tui.question import (
     AGAINST,
     CHAIN,
@@ -40,6 +41,10 @@ QUESTION_COMMANDS = (*OPS, CHAIN, EQUIV, AGAINST)
 """The commands that open a question on the main screen."""
 CODE, MESSAGE, MODEL = "code", "doctor", "model"
 """The commands that the app opens on separate screens."""
+DRILL, LESSONS, COURSE = "drill", "lessons", "course"
+"""The commands that open exercises, the list of lessons, and the introductory course."""
+TEACHING_COMMANDS = {DRILL: DRILL, LESSONS: LESSONS, "lesson": LESSONS, COURSE: COURSE}
+"""The command for each first word that opens exercises or lessons."""
 SIZE = "size"
 SOURCE_WORD_PATTERN = re.compile(r"\.py(::|$)|\w\(|\n")
 """The pattern of a word that is code, or that names a source file."""
@@ -111,6 +116,8 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
     from shapecalc.diagnosis.reading import has_known_message
 
     is_line = "\n" not in text and not is_assignment(text)
+    if is_line and words[0] in TEACHING_COMMANDS:
+        return _make_teaching_command(words, text)
     resolved = _quote_chain(resolve_aliases(words)) if is_line else [*words]
     if is_line and (sides := _split_comparison(words)):
         return _make_comparison(*sides, text)
@@ -122,6 +129,22 @@ def parse_command_words(words: Sequence[str], text: str = "") -> AppCommand:
             return _make_command(resolve_aliases(line), text, line[0])
     hint = command_hint(words) or suggest_name(words[0], QUESTION_COMMANDS) or COMMAND_HINT
     raise usage_error(f"'{escape_unprintable(truncate(text or join(words)))}' is not read", hint)
+
+
+def _make_teaching_command(words: Sequence[str], text: str) -> AppCommand:
+    """Return the command that opens lessons, or exercises on topics.
+
+    Raises `ShapeError` (usage) for an unknown topic, and for words after a command that takes none.
+
+    >>> [parse_command_text(text).line for text in ("drill perm zero", "lesson")]
+    ['drill perm zero', 'lessons']
+    """
+    kind, topics = TEACHING_COMMANDS[words[0]], " ".join(words[1:])
+    if topics and kind != DRILL:
+        raise usage_error(f"{words[0]} takes no argument here", f"write {words[0]}")
+    if topics:
+        select_kinds(topics)
+    return AppCommand((kind, *words[1:]), text)
 
 
 def _quote_chain(words: Sequence[str]) -> list[str]:

@@ -36,10 +36,11 @@ from shapecalc.core.text import escape_unprintable
 from shapecalc.render.canvas import stack_texts
 from shapecalc.render.stage_layout import stage_layouts
 from shapecalc.render.styles import BOLD_ERROR
+from shapecalc.teaching import ALL
 from shapecalc.teaching.lessons import Course, load_path_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, side, widgets
-from shapecalc.tui.app_commands import CODE, MESSAGE, AppCommand
+from shapecalc.tui.app_commands import CODE, COURSE, DRILL, LESSONS, MESSAGE, AppCommand
 from shapecalc.tui.dialogs import EXTRA_KEYS, CodeScreen, DoctorScreen, widget_help
 from shapecalc.tui.files import FilesDialog, save_answer
 from shapecalc.tui.lessons import DrillScreen, LessonsScreen
@@ -505,8 +506,12 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             self.schedule_draw()
 
     async def action_key(self, index: int) -> None:
-        """Run the action of the key at `index` in the key table."""
-        await self.run_action(self.keys[index].action)
+        """Run the action of the key at `index` in the key table, or notify the user why it has no effect."""
+        key = self.keys[index]
+        if reason := self.state.unavailable_reason(key.action):
+            self.notify(reason, title=f"{key.display} does nothing here", markup=False, timeout=3)
+        else:
+            await self.run_action(key.action)
 
     def action_step(self, offset: int) -> None:
         """Go to the previous or the next step, or reveal the hidden dims of this step."""
@@ -633,7 +638,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if action == "key":
             key = self.keys[int(str(parameters[0]))]
             is_taken = self.is_typing or (self.focused is not None and key.name in PANEL_ARROWS)
-            return not is_taken and self.state.is_available(key.action)
+            return not is_taken and (
+                self.state.is_available(key.action) or bool(self.state.unavailable_reason(key.action))
+            )
         full = f"{action}({parameters[0]})" if action in ("step", "go") else action
         return self.state.is_available(full)
 
@@ -768,6 +775,12 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
             from shapecalc.diagnosis.report import diagnose
 
             self.app.push_screen(DoctorScreen(diagnose(command.content)), self._open_from_dialog)
+        elif command.kind == DRILL:
+            self.action_drill(" ".join(command.words[1:]) or ALL)
+        elif command.kind == LESSONS:
+            self.action_lesson_list()
+        elif command.kind == COURSE:
+            self.action_course()
         elif command.kind == CODE:
             from shapecalc.tui.source import read_source
 
@@ -839,9 +852,9 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
 
         self.app.push_screen(screen, open_lesson_question)
 
-    def action_drill(self) -> None:
-        """Open the exercises on all topics."""
-        self.app.push_screen(DrillScreen(progress=self.progress), self._open_from_dialog)
+    def action_drill(self, topics: str = ALL) -> None:
+        """Open exercises on some topics, by default on all of them."""
+        self.app.push_screen(DrillScreen(topics, self.progress), self._open_from_dialog)
 
     def action_code(self) -> None:
         """Show the answer as code for a framework."""

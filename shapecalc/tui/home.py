@@ -28,10 +28,11 @@ from shapecalc.render.canvas import UNICODE, clip_text, stack_texts, wrap_line
 from shapecalc.render.hints import verdict_text
 from shapecalc.render.step import ARROW
 from shapecalc.render.styles import BOLD_ERROR, ERROR_COLOUR
+from shapecalc.teaching import TOPICS
 from shapecalc.teaching.lessons import PATH_DONE_ID, load_lessons, load_path_lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text
-from shapecalc.tui.app_commands import CODE, MESSAGE, AppCommand, parse_command_text
+from shapecalc.tui.app_commands import CODE, COURSE, DRILL, LESSONS, MESSAGE, AppCommand, parse_command_text
 from shapecalc.tui.chains import ChainComparison, compare_chains, draw_comparison
 from shapecalc.tui.chains import verdict_text as comparison_text
 from shapecalc.tui.panels import BORDER_LINES, MIN_PANEL_LINES, Panel, set_widget_height
@@ -63,6 +64,7 @@ EXAMPLES = (
     ("a Shuffle", "shuffle 2,3,4 first 1,0,2 to 0,-1"),
     ("code", "x.view(B, T, h, C // h).transpose(1, 2)"),
     ("an error message", "shape '[5, -1]' is invalid for input of size 24"),
+    ("exercises on a topic", "drill perm"),
     ("a file", "net.py, model.onnx, x.npy, train.log"),
 )
 """Each kind of text that the input accepts, with an example.
@@ -111,6 +113,8 @@ CLEAR_KEY = Key("escape", "esc", "clear", "leave", "", 4)
 """The key that clears the input while it does not have the focus."""
 LEARN_NOTE = "Learn mode is on: enter asks before it shows; ^G turns it off."
 """The note that replaces answers and pictures in learning mode, because they would reveal the dims to predict."""
+TEACHING_NAMES = {DRILL: "exercises", LESSONS: "the list of lessons", COURSE: "the course of ten minutes"}
+"""The name of each command that opens lessons or exercises."""
 TEXT_KIND_NAMES = {MESSAGE: "an error message", CODE: "code"}
 """What the text is, if it is not a request, keyed by the command that opens it."""
 
@@ -560,6 +564,11 @@ class HomeScreen(ScreenWithHelp[None]):
         if command.kind == MESSAGE:
             said = diagnose(command.content).format_lines()[0]
             return [Text(clip_text(escape_unprintable(said), width, UNICODE))]
+        if command.kind in TEACHING_NAMES:
+            topics = ", ".join(command.words[1:])
+            others = "" if topics or command.kind != DRILL else f"; or name topics: {', '.join(TOPICS)}"
+            opened = f"{TEACHING_NAMES[command.kind]}{f' on {topics}' if topics else ''}: enter begins{others}"
+            return wrap_line(Text(opened), width)[:INTERPRETATION_LINES]
         if command.question is None:
             count = format_count(command.content.count("\n") + 1, "line", "lines")
             is_file = "\n" not in command.content and SOURCE_FILE_PATTERN.search(command.content)

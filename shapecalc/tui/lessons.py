@@ -513,7 +513,11 @@ class TaskScreen(Dialog[Question | None]):
 class DrillScreen(TaskScreen):
     """A sequence of exercises, with the score."""
 
-    KEYS = (*KEYS, Key("pagedown", "PgDn", "next", "next", "go to the next exercise", 4))
+    KEYS = (
+        *KEYS,
+        Key("pagedown", "PgDn", "next", "next", "go to the next exercise", 4),
+        Key("ctrl+t", "^T", "topic", "change_topic", "ask about the next topic", 4),
+    )
     BINDINGS = make_bindings(KEYS)
 
     def __init__(self, topic: str = ALL, progress: Progress | None = None) -> None:
@@ -599,6 +603,14 @@ class DrillScreen(TaskScreen):
         """Go to the next exercise if the current exercise is answered."""
         if self.is_answered:
             self._show_exercise()
+
+    def action_change_topic(self) -> None:
+        """Begin exercises on the next topic; all topics together follow the last one."""
+        topics = [*TOPIC_NAMES, ALL]
+        index = topics.index(self.topic) if self.topic in topics else len(topics) - 1
+        self.topic = topics[(index + 1) % len(topics)]
+        self.drill = Drill(self.topic, random_seed(), self.progress.tally.boxes)
+        self._show_exercise()
 
     def action_back(self) -> None:
         """Close the exercises."""

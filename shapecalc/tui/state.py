@@ -254,12 +254,19 @@ class QuestionHistory:
 
 
 @lru_cache(maxsize=1)
-def can_draw_elements(answer: Trace | Chain | None) -> bool:
-    """Return whether the elements of an answer can be drawn at every stage."""
+def elements_obstacle(answer: Trace | Chain | None) -> str:
+    """Return why the elements of an answer cannot be drawn at every stage, or "" if they can.
+
+    >>> import shapecalc as sc
+    >>> elements_obstacle(sc.transpose((2, 3), (1, 0))), elements_obstacle(sc.transpose((0, 3), (1, 0)))
+    ('', 'the tensor has no elements')
+    """
+    if answer is None:
+        return NO_ANSWER_REASON
     try:
-        return answer is not None and prod(build_tensor_path(answer).tensors[0].shape) > 0
-    except ShapeError:
-        return False
+        return "" if prod(build_tensor_path(answer).tensors[0].shape) > 0 else "the tensor has no elements"
+    except ShapeError as error:
+        return error.problem.message
 
 
 class ExploreState:
@@ -361,7 +368,7 @@ class ExploreState:
             return
         self.answer, self.highlighted, self.cursor = self.result.answer, None, None
         self.shows_grid, self.shows_mistake = (
-            self.shows_grid and can_draw_elements(self.answer) and not self.is_learning,
+            self.shows_grid and not elements_obstacle(self.answer) and not self.is_learning,
             False,
         )
         self._is_before_refusal = False
@@ -643,6 +650,21 @@ class ExploreState:
         """Return whether an action has an effect in the current state."""
         return action not in ACTION_CONDITIONS or ACTION_CONDITIONS[action](self)
 
+    def unavailable_reason(self, action: str) -> str:
+        """Return why an action has no effect in the current state, or "" if it has one.
+
+        Steps and dims have no reason, because the screen shows that there are no more of them.
+        """
+        if self.is_available(action) or action not in UNAVAILABLE_REASONS:
+            return ""
+        if self.question.is_chain and action in CHAIN_REASONS:
+            return CHAIN_REASONS[action]
+        if action in ("elements", "tint"):
+            return elements_obstacle(self.answer)
+        return (
+            UNAVAILABLE_REASONS[action] if self.answer is not None or action in ANY_STATE_ACTIONS else NO_ANSWER_REASON
+        )
+
     def is_offered(self, action: str) -> bool:
         """Return whether an action is available and does not reveal a hidden answer."""
         is_revealing = action in REVEALING_ACTIONS or (action == "film" and self.must_predict_validity)
@@ -682,7 +704,7 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),
     "cut": lambda state: state.answer is not None and can_cut(state.answer.input),
     **dict.fromkeys(("film", "save", "save_picture"), lambda state: state.answer is not None),
-    **dict.fromkeys(("elements", "tint"), lambda state: can_draw_elements(state.answer)),
+    **dict.fromkeys(("elements", "tint"), lambda state: not elements_obstacle(state.answer)),
     "mode": lambda state: bool(state.answer and state.answer.traces),
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
@@ -690,6 +712,29 @@ ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
 
 Actions without a condition are always available.
 """
+NO_ANSWER_REASON = "the request has no answer yet"
+CHAIN_REASONS = {
+    "compare": "frameworks are compared for one operation, not for a chain; / compares it with another chain"
+}
+"""Why an action is not available for a chain."""
+ANY_STATE_ACTIONS = ("undo", "redo", "fix")
+"""The actions whose reason does not depend on an answer."""
+UNAVAILABLE_REASONS = {
+    "undo": "nothing was changed yet",
+    "redo": "nothing was undone",
+    "fix": "no fix is suggested for this request",
+    "compare": NO_ANSWER_REASON,
+    "cut": "only a tensor with known sizes and few elements can be cut",
+    "save_picture": NO_ANSWER_REASON,
+    "film": NO_ANSWER_REASON,
+    "save": NO_ANSWER_REASON,
+    "equiv": NO_ANSWER_REASON,
+    "simplify": NO_ANSWER_REASON,
+    **dict.fromkeys(("elements", "tint"), NO_ANSWER_REASON),
+    "mode": "there is no dim to predict",
+    "code": "there is no tensor to compute",
+}
+"""Why an action is not available, keyed by action."""
 REVEALING_ACTIONS = (
     "elements",
     "tint",

@@ -53,6 +53,8 @@ def test_random_keys_and_text_do_not_end_the_app(seed, turns, tmp_path, monkeypa
         await user.resize(80, 24)
         for _ in range(4):
             await user.press("escape")
+        user.app.clear_notifications()
+        await user.settle()
         assert " ─▸ " in user.text
 
     asyncio.run(using(play, *split_outside_brackets(OPENINGS[seed % len(OPENINGS)])))

@@ -248,3 +248,29 @@ def test_state_picture_of_a_join_and_its_title_name_the_joined_axis():
     assert {drawn.plain[span.start : span.end].strip() for span in drawn.spans if span.style == "bold"} == {
         *("3", "5", "8")
     }
+
+
+UNAVAILABLE = (
+    (["chain", "2,3 | reshape 6"], "compare", "frameworks are compared for one operation"),
+    (["transpose", "0,3", "1,0"], "elements", "the tensor has no elements"),
+    (["reshape", "2,3", "5"], "code", "there is no tensor to compute"),
+    (["reshape", "2,3", "6"], "fix", "no fix is suggested"),
+    (["reshape", "2,3", "6"], "undo", "nothing was changed yet"),
+)
+
+
+@pytest.mark.parametrize(("words", "action", "reason"), UNAVAILABLE)
+def test_state_unavailable_action_has_a_reason(words, action, reason):
+    assert ExploreState(question_from_words(words)).unavailable_reason(action).startswith(reason)
+
+
+def test_state_every_key_without_effect_has_a_reason_or_moves_a_step():
+    states = [ExploreState(question_from_words(words)) for words, _, _ in UNAVAILABLE]
+    idle = {key.action for state in states for key in KEYS if not state.is_available(key.action)}
+    unexplained = {
+        action
+        for action in idle
+        if any(not s.is_available(action) and not s.unavailable_reason(action) for s in states)
+    }
+    assert unexplained <= {"step(1)", "step(-1)", "go(0)", "go(-1)", "dim('up')", "dim('down')"}
+    assert {"compare", "fix"} <= idle

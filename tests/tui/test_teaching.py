@@ -105,3 +105,28 @@ async def test_reshape_lesson_shows_the_transpose_beside_it(user):
     await user.press("enter", "ctrl+g")
     assert "It is 1,0." in user.text
     assert re.search(r"asked 3,2 +mistaken 3,2", user.text)
+
+
+@driven(home=True)
+async def test_start_screen_opens_exercises_on_typed_topics(user):
+    await user.type("drill perm")
+    assert "exercises on perm: enter begins" in user.text
+    await user.press("enter")
+    assert (user.screen, user.app.screen.exercise.kind.topic) == ("DrillScreen", "perm")
+    await user.press("ctrl+t")
+    assert (user.app.screen.topic, user.app.screen.exercise.kind.topic) == ("shuffle", "shuffle")
+
+
+@pytest.mark.parametrize(("text", "screen"), [("lessons", "LessonsScreen"), ("course", "LessonsScreen")])
+@driven(home=True)
+async def test_start_screen_opens_typed_command(user, text, screen):
+    await user.type(text)
+    await user.press("enter")
+    assert user.screen == screen
+
+
+@driven(home=True)
+async def test_start_screen_lists_topics_for_an_unknown_topic(user):
+    await user.type("drill foo")
+    assert "there is no topic 'foo'" in user.text
+    assert "zero, infer, perm" in user.text

@@ -131,3 +131,94 @@ def test_unknown_types_are_asked_for():
     code = "def f(x, w):\n    if isinstance(w, int):\n        w = (w, 3)\n    return x.view(w)"
     (call,) = questions_of(code)
     assert call.as_json() == {"call": "w", "line": 6, "proposal": None, "option": "--where"}
+
+
+UNKNOWN = """
+class Attention(nn.Module):
+    def __init__(self, width, half=False, mix=None, scale=2):
+        super().__init__()
+        self.proj = nn.Linear(width, width)
+        self.half, self.scale = half, scale
+        self.mix = nn.Linear(width, width) if mix else None
+
+    def forward(self, x, mask=None):
+        if self.half:
+            x = x[:1]
+        if self.mix is not None:
+            x = self.mix(x)
+        return self.proj(x) * self.scale
+
+
+class Wide(Attention):
+    def __init__(self, width, mix):
+        super().__init__(width, mix=mix)
+        self.proj = nn.Linear(width, 4 * width)
+
+
+class Gated(nn.Module):
+    def __init__(self, width, gate_class=nn.ReLU, half=False):
+        super().__init__()
+        self.attention = Attention(width, half=half)
+        self.geglu = GEGLU(width)
+
+    def forward(self, x):
+        return self.geglu(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "where", "questions"),
+    [
+        ("Attention", "width=3", ["self.half", "self.proj(x)"]),
+        ("Attention", "width=3,half=True", ["self.proj(x)"]),
+        ("Wide", "width=3,mix=True", []),
+        ("Gated", "width=3", ["self.geglu(x)"]),
+    ],
+)
+def test_defaults_that_the_file_overrides_are_asked_for(entry, where, questions):
+    calls = []
+    try:
+        interpret_code(HELPERS + UNKNOWN, INPUT, None, parse_named_sizes(where), entry=entry, unknown_calls=calls)
+    except ShapeError:
+        assert questions
+    assert [call.call for call in calls] == questions
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x + mask",
+        "x * (1 - mask)",
+        "x.masked_fill(mask == 0, 0.0)",
+        "torch.where(mask, x, 0.0)",
+        "torch.add(x, mask)",
+        "x.clamp(max=mask)",
+    ],
+)
+def test_operands_of_unknown_shape_are_asked_for(line):
+    code = f"def f(x, mask):\n    return {line}"
+    (call,) = questions_of(code)
+    assert call.call == "mask"
+    given = INPUT | {"mask": (4, 1, 1)}
+    assert describe_answer(answer_code(interpret_code(HELPERS + code, given))) == "4,2,3"
+
+
+def test_unknown_numbers_keep_the_shape():
+    code = "def f(x, scale: float, config):\n    return x * scale + config.eps"
+    assert describe_answer(answer_code(interpret_code(HELPERS + code, INPUT))) == "2,3"
+
+
+@pytest.mark.parametrize("test", ["mask is not None", "not (mask is None)", "mask is not None and x.size(0) > 0"])
+def test_branches_know_that_a_name_is_not_none(test):
+    code = f"""def f(x, flag):
+    mask = x[:1] if flag else None
+    if {test}:
+        x = x + mask
+    return x"""
+    assert describe_answer(answer_code(interpret_code(HELPERS + code, INPUT))) == "2,3"
+
+
+def test_sizes_that_are_not_known_are_not_refused():
+    code = "def f(x, mask):\n    a, b = x.split(torch.bincount(x[0].long()).tolist())\n    return a"
+    with pytest.raises(ShapeError, match="is not known"):
+        interpret_code(HELPERS + code, INPUT)

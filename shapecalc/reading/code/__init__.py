@@ -21,7 +21,7 @@ from shapecalc.reading.code.comments import declared_inputs
 from shapecalc.reading.code.modules import walk_tree
 from shapecalc.reading.code.results import CodeChain, StatementRecord, UnknownCall, UnnamedInputIdentified
 from shapecalc.reading.code.source import (
-    detect_dialect,
+    detect_entry_dialect,
     find_unknown_library,
     has_tensor_operation,
     normalize_pasted_code,
@@ -65,7 +65,7 @@ def interpret_code(
     tree, records = parse_source(text), [] if records is None else records
     with refuse_deep_code():
         declared = {} if inputs else find_declared_inputs(text, tree, entry)
-        dialect_name = lookup_dialect(dialect).name if dialect else detect_dialect(tree)
+        dialect_name = lookup_dialect(dialect).name if dialect else detect_entry_dialect(tree, entry)
         notes = [f"the code declares {name}={shape_text(dims)}" for name, dims in declared.items()]
         if not dialect and (library := find_unknown_library(tree)):
             notes.append(f"read as {dialect_name}: {truncate(library)} is not a known library")

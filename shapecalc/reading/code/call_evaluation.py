@@ -64,6 +64,7 @@ from shapecalc.reading.code.values import (
     ModuleValue,
     ObjectValue,
     PartialValue,
+    StageRefused,
     SuperValue,
     TensorChunks,
     TracedTensor,
@@ -346,6 +347,8 @@ class CallEvaluator(LayerEvaluator):
         Raises an error if their results differ.
         """
         results = list[Binding]()
+        if callee.may_be_none:
+            raise self.record_unknown_call(node, ShapeError(callee.error.problem))
         for value in callee.values:
             try:
                 results.append(self.call_value(node, value))
@@ -385,7 +388,11 @@ class CallEvaluator(LayerEvaluator):
             ]
             return self.call_alternatives(node, AlternativeValue(values, function.error))
         if function == LibraryName("get_interface") and isinstance(positional[0], FunctionValue):
-            result = self.call_user_code(node, positional[0], positional[1:], keywords)
+            try:
+                result = self.call_user_code(node, positional[0], positional[1:], keywords)
+            except StageRefused:  # another implementation may accept these shapes
+                unknown = self.error(node, "the attention implementation is not known", self.input_hint(node, "B,T,C"))
+                raise self.record_unknown_call(node, unknown) from None
             # the attention weights depend on the implementation that the configuration selects
             return (result[0], MAYBE_NONE) if isinstance(result, tuple) and len(result) == 2 else result
         if isinstance(function, LibraryName) and function.path.rpartition(".")[2][:1].isupper():
@@ -714,7 +721,7 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(base, ShapeError):
             raise base
         if isinstance(base, Monomial) and isinstance(attribute, str) and name == "getattr":
-            return self.get_config_attribute(node, attribute, rest)
+            return self.get_config_attribute(node, node.args[0], attribute)
         library = dotted_name(node.args[0])
         is_library = library.partition(".")[0] in MODULE_NAMES
         if name == "hasattr" and is_library and self.is_library_callable(f"{library}.{attribute}"):
@@ -737,23 +744,17 @@ class CallEvaluator(LayerEvaluator):
 
     def get_dict_entry(self, node: ast.Call) -> CodeValue:
         """Return the entry that `get` looks up in an unknown dict by a string key."""
-        key, *default = self.evaluate_bindings(node.args)
-        if not (isinstance(key, str) and key.isidentifier()):
+        key = self.evaluate_binding(node.args[0])
+        if not (isinstance(key, str) and key.isidentifier()) or not isinstance(node.func, ast.Attribute):
             raise self.unknown_function_error(node)
-        return self.get_config_attribute(node, key, default)
+        return self.get_config_attribute(node, node.func.value, key)
 
-    def get_config_attribute(self, node: ast.Call, name: str, default: Sequence[Binding]) -> CodeValue:
-        """Return an attribute of an unknown object, such as a configuration.
+    def get_config_attribute(self, node: ast.Call, owner: ast.expr, name: str) -> CodeValue:
+        """Return the size that an attribute of an unknown object, such as a configuration, denotes.
 
-        The value is the size that the user provides, or the default of `getattr`.
+        The default of `getattr` is not used, because the object may have the attribute.
         """
-        if name in self.sizes or not default:
-            return self.lookup_size(node, name)
-        self.used_size_names.add(name)
-        if isinstance(default[0], ShapeError):
-            raise default[0]
-        self.notes[f"{truncate(self.source_text(node))} is read as its default"] = None
-        return default[0]
+        return self.lookup_size(node, f"{dotted_name(owner)}.{name}".lstrip("."))
 
     def evaluate_type_test(self, node: ast.Call, name: str) -> CodeValue:
         """Evaluate an `isinstance` or `callable` call.
@@ -931,10 +932,18 @@ class CallEvaluator(LayerEvaluator):
         if not is_known_function(name):
             raise self.unknown_function_error(node)
         self.check_namespace(node, base_name, name, values, is_method=is_method)
-        if name in TARGET_FUNCTIONS and len(rest) == 1:
-            self.check_reshape_target(rest[0])
+        self.check_operands(node, name, operands, rest)
         result = self.call_library_function(node, name, values, keywords, operands, is_method=is_method)
         return mark_not_none(result)
+
+    def check_operands(
+        self, node: ast.Call, name: str, operands: Sequence[ast.expr], arguments: Sequence[ast.expr]
+    ) -> None:
+        """Raise `ShapeError` (usage) for a target that is not a size, or for operands of unknown shape."""
+        if name in TARGET_FUNCTIONS and len(arguments) == 1:
+            self.check_reshape_target(arguments[0])
+        if MULTI_OPERAND_FUNCTIONS.get(name) is BROADCAST or name in BROADCASTING_METHODS:
+            self.require_operand_shapes([*operands, *[word.value for word in node.keywords]])
 
     def is_tensor(self, name: str) -> bool:
         """Return whether a dotted name is a variable whose value is a tensor."""

@@ -42,6 +42,7 @@ from shapecalc.reading.code.values import (
     MAYBE_NONE,
     PENDING_CHANGE,
     UNKNOWN_INTEGER,
+    AlternativeValue,
     AnswerableError,
     Binding,
     CallFrame,
@@ -92,6 +93,18 @@ def evaluate_tensor_attribute(tensor: TracedTensor, name: str) -> CodeValue:
         return False
     opaque = MAYBE_NONE if name == "grad" else nan
     return opaque if name in OPAQUE_ATTRIBUTES else MISSING
+
+
+def _exclude_none(value: CodeValue) -> CodeValue:
+    """Return a value that may be None as a value that is not None."""
+    if isinstance(value, AlternativeValue):
+        return value.exclude_none()
+    return mark_not_none(value) if isinstance(value, TracedTensor) else value
+
+
+def _operands_of(node: ast.expr | ast.AugAssign) -> list[ast.expr]:
+    """Return the operands of an operator or a comparison."""
+    return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
 
 
 class ExpressionEvaluator(InterpreterState):
@@ -203,7 +216,7 @@ class ExpressionEvaluator(InterpreterState):
             is_true = self.evaluate_truth(node.test)
             if is_true is not None:
                 return self.evaluate(node.body if is_true else node.orelse)
-            taken, other = self.evaluate_binding(node.body), self.evaluate_binding(node.orelse)
+            taken, other = self.evaluate_narrowed(node, True), self.evaluate_narrowed(node, False)
             joined = merge_values(taken, other, self.branch_error(node, node.test))
             if isinstance(joined, ShapeError):
                 raise joined
@@ -220,6 +233,45 @@ class ExpressionEvaluator(InterpreterState):
                 is_given = isinstance(value, ShapeError) or truth_value(value) is None
                 return bool(is_true) if is_given and is_true is not None else value  # type: ignore[return-value]
         return nan
+
+    def evaluate_narrowed(self, node: ast.IfExp, is_true: bool) -> Binding:
+        """Evaluate a side of a conditional expression with the values that its condition implies."""
+        self.undo_log.start()
+        try:
+            self.narrow_names(node.test, is_true)
+            return self.evaluate_binding(node.body if is_true else node.orelse)
+        finally:
+            self.undo_log.roll_back()
+
+    def narrow_names(self, test: ast.expr, is_true: bool) -> list[tuple[str, Binding]]:
+        """Bind the names in a condition to the values that the truth of the condition implies, and return them.
+
+        A name is None, or is not None.
+        """
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.narrow_names(operand, not is_true)
+            case ast.BoolOp(op=operator, values=parts) if isinstance(operator, ast.And) == is_true:
+                return [pair for part in parts for pair in self.narrow_names(part, is_true)]
+            case ast.Compare(left=ast.expr() as operand, ops=[ast.Is() | ast.IsNot() as sign], comparators=[other]):
+                if not (isinstance(other, ast.Constant) and other.value is None):
+                    return []
+                is_none = isinstance(sign, ast.Is) == is_true
+            case ast.Name() | ast.Attribute() as operand:
+                is_none = not is_true
+            case _:
+                return []
+        name = dotted_name(operand)
+        value = self.peek_value(operand) if name else MISSING
+        if value is MISSING or isinstance(value, ShapeError) or not self.may_be_none(value):
+            return []
+        if is_none and isinstance(test, ast.Name | ast.Attribute) and isinstance(value, Monomial):
+            return []  # it may be 0 or False
+        narrowed = None if is_none else _exclude_none(value)
+        if narrowed is value:
+            return []
+        self.assign_name(name, narrowed)
+        return [(name, narrowed)]
 
     def evaluate_unknown_logic(self, node: ast.BoolOp) -> CodeValue:
         """Evaluate `and` or `or` with an unknown operand.
@@ -480,6 +532,8 @@ class ExpressionEvaluator(InterpreterState):
         """
         if isinstance(value, Monomial):
             return str(value).isidentifier() and str(value) not in self.program.names
+        if isinstance(value, AlternativeValue):
+            return value.may_be_none
         return value is MAYBE_NONE or (isinstance(value, TracedTensor) and value.absence is not None)
 
     def set_operator_kinds(
@@ -512,6 +566,7 @@ class ExpressionEvaluator(InterpreterState):
         for one, other in ((left, right), (right, left)):
             if isinstance(one, TracedTensor):
                 if is_number(other):
+                    self.require_operand_shapes(_operands_of(node))
                     scalar = one.apply_scalar_op()
                     if one.rank or not (is_dim(one.size) and is_dim(other)) or symbol == "/":
                         return scalar

@@ -14,6 +14,7 @@ from shapecalc.reading.code.call_evaluation import (
     make_child_list,
     make_sequential,
 )
+from shapecalc.reading.code.callers import overridden_parameters
 from shapecalc.reading.code.layer_calls import layer_attribute
 from shapecalc.reading.code.logic import merge_values
 from shapecalc.reading.code.memory import MISSING
@@ -381,6 +382,7 @@ class FunctionEvaluator(CallEvaluator):
             return False
         if node.attr == "__class__" and isinstance(base, ObjectValue):
             return base.cls
+        self.possible_tensors.add(node.attr)
         return self.lookup_size(node, dotted_name(node) or node.attr)
 
     def evaluate_super(self, node: ast.Call) -> CodeValue:
@@ -485,7 +487,7 @@ class FunctionEvaluator(CallEvaluator):
         parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
         names = [argument.arg for argument in parameters]
         annotations = {argument.arg: argument.annotation for argument in parameters}
-        defaults = _default_expressions(arguments, has_numbers=not has_unknown_numbers)
+        defaults = self.reliable_defaults(function, has_numbers=not has_unknown_numbers)
         if function.owner is not None and names:
             frame.variables[names.pop(0)] = function.owner
         for name in names:
@@ -496,8 +498,8 @@ class FunctionEvaluator(CallEvaluator):
                 self.used_size_names.add(name)
             elif name in defaults:
                 frame.variables[name] = self.evaluate_in_frame(function.frame, defaults[name])
-            elif (instance := self.create_annotated_object(annotations[name])) is not None:
-                frame.variables[name] = instance
+            else:
+                self.bind_unknown_parameter(frame, function, name, annotations[name])
         if arguments.kwarg is not None:
             frame.variables[arguments.kwarg.arg] = CodeDict({})
         if arguments.vararg is not None:
@@ -507,9 +509,40 @@ class FunctionEvaluator(CallEvaluator):
         except ShapeError as error:
             return error
 
+    def reliable_defaults(self, function: FunctionValue, *, has_numbers: bool) -> dict[str, ast.expr]:
+        """Return the defaults of the parameters of an entry function, except those that the file overrides.
+
+        Integer defaults are omitted unless `has_numbers` is True.
+        """
+        assert isinstance(function.node, ast.FunctionDef)
+        defaults = _default_expressions(function.node.args, has_numbers=has_numbers)
+        if function.name != "__init__" or not isinstance(function.owner, ObjectValue):
+            return defaults
+        overridden = overridden_parameters(self.tree, function.owner.cls.name, function.node)
+        return {name: default for name, default in defaults.items() if name not in overridden}
+
+    def bind_unknown_parameter(
+        self, frame: CallFrame, function: FunctionValue, name: str, annotation: ast.expr | None
+    ) -> None:
+        """Bind a parameter without a value to an object of its annotated class.
+
+        Any other parameter stays unbound. Unless it is annotated as a number, an argument of a function may be a
+        tensor.
+        """
+        if (instance := self.create_annotated_object(annotation)) is not None:
+            frame.variables[name] = instance
+        elif function.name != "__init__" and not _is_number_annotation(annotation):
+            self.possible_tensors.add(name)
+
     def interpret_body(self, statements: Sequence[ast.stmt]) -> None:
         """Interpret statements in order."""
         raise NotImplementedError
+
+
+def _is_number_annotation(annotation: ast.expr | None) -> bool:
+    """Return whether a parameter is annotated as a number, a string or a tuple of them."""
+    names = {getattr(node, "id", None) for node in ast.walk(annotation)} if annotation is not None else {None}
+    return not names.isdisjoint({"int", "float", "bool", "str", "Size"}) and "Tensor" not in names
 
 
 def _default_expressions(arguments: ast.arguments, *, has_numbers: bool = True) -> dict[str, ast.expr]:

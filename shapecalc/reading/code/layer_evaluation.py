@@ -290,6 +290,7 @@ class LayerEvaluator(ExpressionEvaluator):
     ) -> TracedTensor:
         """Apply an elementwise method with tensor arguments, such as `masked_fill`."""
         nodes = [*arguments, *[word.value for word in node.keywords]]
+        self.require_operand_shapes(nodes)
         others = [value for value in map(self.evaluate_binding, nodes) if isinstance(value, TracedTensor)]
         kept = self.apply_preserving_function(node, name, tensor, arguments)
         if not others:

@@ -43,6 +43,8 @@ def truth_value(value: CodeValue) -> bool | None:
         return bool(value.bindings)
     if isinstance(value, CodeDict):
         return bool(value.items)
+    if isinstance(value, AlternativeValue) and value.may_be_none:
+        return None
     return True if isinstance(value, (*CALLABLES, PartialValue)) else None
 
 
@@ -149,7 +151,7 @@ def _merge_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> Co
     for one, other in ((left, right), (right, left)):
         if isinstance(one, LayerInstance) and one.name == "Activation" and isinstance(other, Monomial):
             return one  # `other` may be the name of the activation function
-    if isinstance(left, CALLABLES) and isinstance(right, CALLABLES):
+    if all(value is None or isinstance(value, CALLABLES) for value in (left, right)):
         values = [value for side in (left, right) for value in getattr(side, "values", (side,))]
         return AlternativeValue(values, error)
     return None

@@ -93,6 +93,8 @@ class InterpreterState:
         """The names that the code has looked up as sizes."""
         self.input_size_names: set[str] = set()
         """The names of symbolic sizes in the shapes of the inputs."""
+        self.possible_tensors: set[str] = set()
+        """The names of parameters and attributes without a value, each of which may denote a tensor."""
         self.module_names: Set[str] = MODULE_NAMES
         """The names of modules in the code."""
         self.modules: dict[Path, CallFrame] = {}
@@ -233,6 +235,44 @@ class InterpreterState:
             if (is_dict_item(node) or dotted_name(node)) and isinstance(self.evaluate(node), Monomial):
                 raise self.missing_shape_error(node)
 
+    def may_be_tensor(self, value: Binding) -> bool:
+        """Return whether a value is the name of a parameter or an attribute that may denote a tensor."""
+        if not isinstance(value, Monomial):
+            return False
+        names = {*dim_names([value])} & self.possible_tensors
+        return bool(names - self.input_size_names - self.sizes.keys())
+
+    def find_possible_tensor(self, node: ast.expr) -> ast.expr | None:
+        """Return the first name in an expression that may denote a tensor of unknown shape.
+
+        The arguments of calls are skipped, because a call of such a tensor raises its own error.
+        """
+        if isinstance(node, ast.Name | ast.Attribute):
+            return node if self.possible_tensors and self.may_be_tensor(self.peek_value(node)) else None
+        if isinstance(node, ast.Call | ast.Lambda):
+            return None
+        parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        return next(filter(None, map(self.find_possible_tensor, parts)), None)
+
+    def require_operand_shapes(self, nodes: Iterable[ast.expr]) -> None:
+        """Raise `ShapeError` (usage) if an operand of an elementwise function may be a tensor of unknown shape.
+
+        Such a tensor may broadcast the other operands to another shape.
+        """
+        for node in nodes if self.possible_tensors else ():
+            if (found := self.find_possible_tensor(node)) is not None:
+                raise self.missing_shape_error(found)
+
+    def peek_value(self, node: ast.expr) -> Binding:
+        """Evaluate an expression without records, and return its value or error."""
+        was_quiet, self.is_quiet = self.is_quiet, True
+        try:
+            return self.evaluate(node)
+        except ShapeError as error:
+            return error
+        finally:
+            self.is_quiet = was_quiet
+
     def unknown_function_error(self, node: ast.Call) -> ShapeError:
         """Build the error for an unknown function, with a hint."""
         callee = getattr(node.func, "attr", "") or dotted_name(node.func) or "this layer"
@@ -290,7 +330,8 @@ class InterpreterState:
         if self.has_unnamed_input:
             raise UnnamedInputIdentified(ast.unparse(node))
         error = self.error(node, "the shape of this tensor is not known", self.input_hint(node, example))
-        return self.record_unknown_shape(node, error) if is_dict_item(node) else error
+        is_answerable = is_dict_item(node) or dotted_name(node).rpartition(".")[2] in self.possible_tensors
+        return self.record_unknown_shape(node, error) if is_answerable else error
 
     def absent_value_error(self, node: ast.expr) -> ShapeError:
         """Build the error for a name that is None where the code needs a tensor, with a hint."""

@@ -38,7 +38,9 @@ DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 PASTE_HINT = "paste the lines that end with one tensor, or their function"
 ENTRY_METHODS = ("forward", "call", "__call__")
 PRESERVING_LAYER_WORDS = "drop(out|path)?|(batch|layer|group|instance|rms)?_?norm|bn|ln|act(ivation)?|[a-z]{0,5}e?lu"
-PRESERVING_LAYER = rf"(?ai)(.+_)?({PRESERVING_LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?"
+PRESERVING_LAYER = (
+    rf"(?ai)(?!.*glu)(.+_)?({PRESERVING_LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?"
+)
 """A regular expression for the names of layers that preserve shapes. The flag for ASCII saves 5 ms.
 
 Expressions of this package are compiled on first use, because few lines of code need each of them.
@@ -238,11 +240,12 @@ def _library_names(tree: ast.AST) -> dict[str, str]:
 
 
 @lru_cache(maxsize=4)
-def _detect_module_dialect(tree: ast.AST) -> str | None:
-    """Return the dialect of the first module that code uses, or None."""
+def _detect_module_dialect(tree: ast.AST, part: ast.AST | None = None) -> str | None:
+    """Return the dialect of the first module that code, or a part of it, uses, or None."""
     libraries = _library_names(tree)
-    used = (node.id for node in walk_tree(tree) if isinstance(node, ast.Name))
-    bases = {node.value for node in walk_tree(tree) if isinstance(node, ast.Attribute)}
+    nodes = walk_tree(part or tree)
+    used = (node.id for node in nodes if isinstance(node, ast.Name))
+    bases = {node.value for node in nodes if isinstance(node, ast.Attribute)}
     modules = {base.id for base in bases if isinstance(base, ast.Name)}
     names = (name for name in used if name in modules or name not in libraries)
     return next(filter(None, (MODULE_DIALECTS.get(libraries.get(name, name)) for name in names)), None)
@@ -279,6 +282,14 @@ def detect_dialect(tree: ast.AST) -> str:
         "axis" in markers and not markers & TORCH_ONLY_METHODS
     )
     return "numpy" if is_numpy else "torch"
+
+
+def detect_entry_dialect(tree: ast.Module, entry: str) -> str:
+    """Guess the dialect of the interpreted function or class from its own modules, or else from all code."""
+    selected, _ = select_entry(tree.body, entry)
+    node = selected and (selected.class_node or selected.node)
+    dialect = _detect_module_dialect(tree, node) if node else None
+    return dialect or detect_dialect(tree)
 
 
 class CodeText:

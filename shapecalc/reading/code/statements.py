@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from shapecalc.core.answers import EMPTY_DICT
-from shapecalc.core.dims import Monomial, Shape, dim_names
+from shapecalc.core.dims import Monomial, Shape, dim_names, named_dim
 from shapecalc.core.limits import MAX_SHAPE_DIMS, MAX_STATEMENTS
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.text import escape_unprintable, truncate
@@ -21,6 +21,7 @@ from shapecalc.reading.code.call_evaluation import (
     LIBRARY_TABLES,
     MASK_FUNCTIONS,
 )
+from shapecalc.reading.code.callers import derived_assignments
 from shapecalc.reading.code.comments import ShapeCheck, check_shapes
 from shapecalc.reading.code.expressions import UNKNOWN_KEY
 from shapecalc.reading.code.functions import MODULE_CLASSES
@@ -143,6 +144,7 @@ class CodeInterpreter(AssignmentEvaluator):
             raise UnnamedInputIdentified(name)
         self.frame.variables.update({**self.inputs, **self.input_groups})
         self.is_snippet = entry is None
+        self.program.input_names = None if entry is None else self.input_size_names
         if entry is None:
             self.interpret_body(statements)
             value: Binding = self.frame.state["last"]
@@ -239,6 +241,7 @@ class CodeInterpreter(AssignmentEvaluator):
             assert isinstance(cls, ClassValue)
             owner = self.create_object(cls, entry.class_node)
             self.invalidate_assigned_attributes(owner, entry)
+            self.invalidate_derived_attributes(owner, entry.class_node)
             for name, value in self.sizes.items():
                 attribute = name.removeprefix("self.")
                 if attribute != name and attribute.isidentifier():
@@ -273,6 +276,23 @@ class CodeInterpreter(AssignmentEvaluator):
                         proposal = value.shape if isinstance(value, TracedTensor) else None
                         self.unknown_calls[error] = UnknownCall(name, line, proposal)
                         owner.attributes[attribute] = error
+
+    def invalidate_derived_attributes(self, owner: ObjectValue, cls: ast.ClassDef) -> None:
+        """Mark the attributes that derived classes in the file assign as unknown.
+
+        A number, a string or None is replaced with the name of the attribute.
+        """
+        for attribute, node in derived_assignments(self.tree, cls).items():
+            value = owner.attributes.get(attribute, MISSING)
+            if value is MISSING or isinstance(value, ShapeError):
+                continue
+            if value is None or isinstance(value, int | float | str | Monomial):
+                owner.attributes[attribute] = named_dim(attribute)
+                continue
+            hint = f"give its shape: --input {truncate(attribute)}=SHAPE"
+            error = self.error(node, f"{truncate(attribute)} is assigned here as well", hint)
+            self.unknown_calls[error] = UnknownCall(f"self.{attribute}", node.lineno, None)
+            owner.attributes[attribute] = error
 
     def build_chain(self, value: CodeValue) -> CodeChain:
         """Build the chain that computes a value.
@@ -561,7 +581,7 @@ class CodeInterpreter(AssignmentEvaluator):
 
         Only one of the bodies would be executed. `test` is the condition of an `if` statement.
         """
-        branches = [self.interpret_branch(body) for body in bodies]
+        branches = [self.interpret_branch(body, test, index == 0) for index, body in enumerate(bodies)]
         error = self.branch_error(node, test) if test else self.error(node, "whether this raises is not known")
         possible = [branch for branch in branches if not isinstance(branch, StageRefused)]
         if len(possible) == len(branches):
@@ -571,13 +591,19 @@ class CodeInterpreter(AssignmentEvaluator):
         else:
             raise branches[0]  # type: ignore[misc]  # all are refusals
 
-    def interpret_branch(self, body: Sequence[ast.stmt]) -> Changes | StageRefused:
+    def interpret_branch(
+        self,
+        body: Sequence[ast.stmt],
+        test: ast.expr | None = None,
+        is_true: bool = True,
+    ) -> Changes | StageRefused:
         """Interpret a branch, undo its changes and return them.
 
-        Returns the exception if an op in the branch is refused.
+        `test` is the condition of the branch, if there is one. Returns the exception if an op in the branch is refused.
         """
         self.undo_log.start()
         try:
+            narrowed = self.narrow_names(test, is_true) if test is not None else []
             self.interpret_body(body)
         except StageRefused as refused:
             self.undo_log.roll_back()
@@ -586,7 +612,12 @@ class CodeInterpreter(AssignmentEvaluator):
         except BaseException:
             self.undo_log.roll_back()
             raise
-        return self.undo_log.roll_back()
+        changes = self.undo_log.roll_back()
+        for name, value in narrowed:
+            key = name.rpartition(".")[2]
+            for slot in [slot for slot in changes if slot[1] in (key, name) and changes[slot][2] is value]:
+                del changes[slot]  # the body does not change the name
+        return changes
 
     def invalidate_assigned_names(
         self, node: ast.If | ast.Try | ast.For | ast.While, branches: Sequence[Changes], error: ShapeError

@@ -31,7 +31,7 @@ from shapecalc.core.ops.tile import TILE
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE, UNSQUEEZE_SEMANTICS
 from shapecalc.core.ops.view import VIEW
-from shapecalc.core.problem import Rule, ShapeError
+from shapecalc.core.problem import Problem, Rule, ShapeError, usage_error
 from shapecalc.core.record import Record, lazy, replace
 from shapecalc.core.requests import StageRequest, make_request
 from shapecalc.core.resolve import resolve
@@ -105,6 +105,17 @@ def index_count_error(count: int, rank: int, error: ErrorFactory) -> CheckRefuse
     return CheckRefused(error(message), AXIS_OUT_OF_RANGE)
 
 
+def _names_in(sizes: object) -> Iterator[str]:
+    """Yield the names of sizes in nested tuples and mappings."""
+    if isinstance(sizes, Monomial):
+        yield from dim_names([sizes])
+    elif isinstance(sizes, Mapping):
+        yield from _names_in(tuple(sizes.values()))
+    elif isinstance(sizes, tuple | list):
+        for size in sizes:
+            yield from _names_in(size)
+
+
 class ProgramSizes:
     """The symbolic sizes of a program, which the chains of all its tensors share.
 
@@ -117,10 +128,19 @@ class ProgramSizes:
         """The definition of each new name, or None for any other name."""
         self.conditions: dict[Condition, None] = {}
         """The conditions under which divisions of symbolic sizes have no remainder."""
+        self.input_names: set[str] | None = None
+        """The names in the shapes of the inputs, or None if all names are sizes that the user writes."""
         self.data_dependent_names: set[str] = set()
         """The names of sizes that depend on the elements of tensors."""
         self.data_dependent_sizes: dict[int, tuple[object, Dim]] = {}
         """The scalar tensors that are used as sizes, with the names of these sizes, keyed by identity."""
+
+    def is_undecided(self, problem: Problem, sizes: object) -> bool:
+        """Return whether an op may be valid after all, because the values of unknown names decide it."""
+        if self.input_names is None:
+            return False
+        free = {name for name in _names_in(sizes) if self.names.get(name) is None}
+        return problem.rule == "needs-size" or not free <= self.input_names
 
     def add_dims(self, left: Dim, right: Dim) -> Dim:
         """Return the sum of two sizes.
@@ -272,6 +292,8 @@ class TracedTensor(Record):
         stages = (*self.stages, (op.name, request_options))
         trace = self.program.resolve(make_request(op.name, self.shape, request_options))
         if trace.output is None:
+            if trace.problem is not None and self.program.is_undecided(trace.problem, (self.shape, options)):
+                raise AnswerableError(usage_error(trace.problem.message, argument="line").problem)
             raise StageRefused(self.input_shape, stages)
         strides = strides_after_trace(trace, self.strides, operand_strides)
         traces, chain_strides = (*self.traces, trace), self.derive_chain_strides(trace, strides, operand_strides)
@@ -682,11 +704,21 @@ class PartialValue:
 
 
 class AlternativeValue:
-    """An unknown choice between several functions or layers."""
+    """An unknown choice between several functions or layers, or None."""
 
     def __init__(self, values: Sequence[CodeValue], error: ShapeError) -> None:
         """Store the values, and the error that is raised if their results differ."""
         self.values, self.error = values, error
+
+    @property
+    def may_be_none(self) -> bool:
+        """Whether one of the values is None."""
+        return None in self.values
+
+    def exclude_none(self) -> CodeValue:
+        """Return the choice between the values other than None."""
+        values = [value for value in self.values if value is not None]
+        return values[0] if len(values) == 1 else AlternativeValue(values, self.error)
 
 
 class ModuleValue:

@@ -35,6 +35,7 @@ from shapecalc.core.ops.unflatten import UNFLATTEN
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE
 from shapecalc.core.ops.view import VIEW
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
 from shapecalc.core.requests import make_request
 from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
 from shapecalc.diagnosis.causes import CAUSES
@@ -59,7 +60,15 @@ from shapecalc.diagnosis.findings import (
 )
 from shapecalc.diagnosis.layer_steps import iter_layer_steps
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
-from shapecalc.diagnosis.operand_steps import ASSIGNED_VALUE, ATTENTION_MASK, INDEXED, MULTIPLES, iter_operand_steps
+from shapecalc.diagnosis.operand_steps import (
+    ASSIGNED_VALUE,
+    ATTENTION_MASK,
+    AXIS_ARGUMENT,
+    INDEXED,
+    MULTIPLES,
+    format_model_widths,
+    iter_operand_steps,
+)
 from shapecalc.diagnosis.phrases import find_first_step
 from shapecalc.diagnosis.reading import ParsedMessage, is_frozen_input, known_size_product
 from shapecalc.diagnosis.subjects import (
@@ -76,6 +85,7 @@ from shapecalc.diagnosis.suggestions import (
     numeric_sizes,
     suggest_fixes,
     suggest_remedies,
+    unequal_axes,
 )
 from shapecalc.diagnosis.table_steps import iter_table_steps
 from shapecalc.reading.commands import command_line
@@ -101,6 +111,10 @@ EMPTY_SIDE_REMEDY = (
     "print x.shape before that line: one side is all but empty, as after a slice, a crop or a transpose; the padding "
     "is counted in it, so it may be 0"
 )
+SHORT_SEQUENCE_REMEDY = (
+    "print(x.shape) before that layer: its last dim is shorter than the window: pad or skip such short sequences or "
+    "recordings; if the long axis is another one, the axes are swapped"
+)
 REEXPORT_REMEDY = (
     "give the model the size that it was exported with, or export it again with dynamic axes: a size that Python "
     "computed is a constant in the file"
@@ -109,6 +123,8 @@ REORDERINGS = ("transpose", "move", "put")
 """The first words of fixes that change the order of the dims."""
 WRITTEN_TARGET = re.compile(r"write -?\d+(?:,-?\d+)*(?=:|$)")
 """The start of a fix that changes the target."""
+WIDENED = re.compile(r"let the \w+(?: operand)? take (\d+) features")
+"""The start of a fix that gives a layer more inputs."""
 STRUCTURAL_CHANGES = ("insert", "drop", "if its axes", "reshape", "flatten")
 """The first words of fixes that change the order or the number of dims, so that the sizes need no explanation."""
 JOIN_AXIS = "joined along axis"
@@ -170,6 +186,11 @@ FRAMEWORK_REMEDIES = {
     ("lengths-differ", "coreml"): "print both shapes: the converter does not broadcast an assigned value; if one is "
     "meant for all, expand it before",
     (
+        "dims-differ",
+        "tensorflow",
+    ): "print both shapes before that line; if these are maps of a network that halves and doubles them, give it "
+    "pictures whose sides are multiples of all its strides, as of 32 or 128",
+    (
         "channels-differ",
         "torch",
     ): "print(x.shape) before that layer, and compare its channels, the first number, with those of the layer",
@@ -194,6 +215,7 @@ def advise_on_message(message: ParsedMessage) -> Advice:
     """Return the advice for a message."""
     if message.about is not None:
         return advise_on_subject(message, message.about)
+    message = _complete_concatenation(message)
     trace = _resolve_request(message)
     if trace is not None and trace.output is not None and message.dialect is None and message.op != CONCAT.name:
         trace = None  # a framework without a dialect may have other rules than the default dialect
@@ -214,6 +236,24 @@ def advise_on_message(message: ParsedMessage) -> Advice:
     if not fixes and not (missing and message.cause == "unspecified"):
         fixes = ((CAUSES[message.cause].first_step, None),)
     return Advice(summary, facts, fixes, missing, command, explanations)
+
+
+def _complete_concatenation(message: ParsedMessage) -> ParsedMessage:
+    """Return the message of a concatenation with the axis of the line of code.
+
+    The first operand that differs along another axis is put first.
+    """
+    shape, operands = message.input or (), message.operands or ()
+    written = AXIS_ARGUMENT.search(failing_code(message))
+    joined = message.axes[0] if message.axes else int(written[1]) if written else None
+    if message.op != CONCAT.name or not shape or not operands or not isinstance(joined, int):
+        return message
+    message = replace(message, axes=(joined,))
+    kept = {axis for axis in range(len(shape)) if axis != joined % len(shape)}
+    for index, operand in enumerate(operands):
+        if len(operand) == len(shape) and kept & {*unequal_axes(shape, operand)}:
+            return replace(message, operands=(operand, *operands[:index], *operands[index + 1 :]))
+    return message
 
 
 def _order_fixes(
@@ -392,7 +432,9 @@ def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
 
 def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
     """Yield plausible fixes that resolve, with their commands, the likeliest first."""
-    if trace is None or (message.input is None and (message.target is None or message.cause == "infer-with-empty")):
+    has_other_layout = message.framework == "mlx" and message.op == CONV.name  # the channels last, in the weight too
+    is_incomplete = message.input is None and (message.target is None or message.cause == "infer-with-empty")
+    if trace is None or has_other_layout or is_incomplete:
         return
     if message.op == CONCAT.name and trace.output is not None:
         yield f"{JOIN_AXIS} {trace.request.arguments['axis']} they fit, if that is meant", command_line(trace)
@@ -431,6 +473,11 @@ def _describe_fix(message: ParsedMessage, fix: Fix, trace: Trace, fixed: Trace) 
         return f"if another axis is meant, {fix.description}"
     if fix.description.startswith(REORDERINGS) and message.op != REARRANGE.name:
         return f"if its axes are in the wrong order, {fix.description}"
+    if widened := WIDENED.match(fix.description):
+        return f"if the flattened map is right, build the layer for {widened[1]} features"
+    if fix.description.startswith("take the mean"):
+        pooled = fix.description.partition(": write")[0]
+        return f"if the layer is right, as with loaded weights, give pictures of the size of its training, or {pooled}"
     if written := WRITTEN_TARGET.match(fix.description):
         is_batch = bool(fix.batch_assumption) or str(fix.value).startswith("-1,")
         premise = "dim 0 is the batch" if is_batch else "the input is right"
@@ -564,6 +611,8 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
     """Yield remedies for the incompatible operands of a message."""
     if message.cause == "window-too-large" and _has_empty_side(message.input or ()):
         yield EMPTY_SIDE_REMEDY
+    elif message.cause == "window-too-large" and len(message.input or ()) == 1:
+        yield SHORT_SEQUENCE_REMEDY
     elif message.cause != "not-broadcastable" and CAUSES[message.cause].remedy:
         yield CAUSES[message.cause].remedy
 
@@ -613,6 +662,9 @@ def _iter_expand_remedies(message: ParsedMessage, pairs: list[tuple[int, int, in
             f"if {large} are tokens of a text, they are more than the {small} positions of the model: truncation=True, "
             f"max_length={small} in the tokenizer, or smaller chunks, or a model with more positions"
         )
+    if widths := format_model_widths(sizes):
+        yield f"{print_step(message, 'x.shape')}: {widths}"
+        return
     if 1 < actual < asked and message.dim in (0, None) and len(message.input or ()) in (0, len(message.target or ())):
         is_first = message.dim == 0 or (message.input or (0,))[0] == actual
         if is_first and message.framework == "torch":

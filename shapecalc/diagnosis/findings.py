@@ -49,6 +49,8 @@ DIM_MISMATCH = re.compile(r"(?i)index: (\d{1,3}) got: (-?\d{1,19}) expected: (-?
 """A dim that differs from the declared size, as printed by ONNX Runtime."""
 SETTING = re.compile(r"(?<![\w-])(?:--)?([A-Za-z]\w{1,40}_\w{1,40})(?:[ =:]{1,3})(\d{1,9})\b")
 """A setting in a log or a command line, such as `--batch_size 32` or `num_classes=10`."""
+HEAD_NAMES = re.compile(r"(?i)\bn(?:um)?_?heads?\b|head_dim|attn|attention|qkv")
+"""Names in code that computes attention."""
 HIDDEN_CAUSES = "a 0 or -1 that was replaced before it was printed, strides, or a switch"
 
 
@@ -193,7 +195,15 @@ def _iter_element_count_findings(message: ParsedMessage) -> Iterator[str]:
         times = f"{large // small} times as many elements as the"
         verb = "hold" if is_partial else "holds"
         ratio = f"the input has {times} {target}" if count > target_count else f"the {target} {verb} {times} input"
-        yield f"{ratio}{': often RGB against grey' if large == 3 * small else ''}"
+        yield f"{ratio}{_describe_triple(message) if large == 3 * small else ''}"
+
+
+def _describe_triple(message: ParsedMessage) -> str:
+    """Return what three times as many elements may be: queries, keys and values, or the channels of a picture."""
+    if HEAD_NAMES.search(f"{message.nearby_text} {message.line.text if message.line else ''}"):
+        return ": would be queries, keys and values in one"
+    is_picture = {1, 3} & {*(message.target or ()), *(message.input or ())}
+    return ": often RGB against grey" if is_picture else ""
 
 
 def _iter_difference_findings(message: ParsedMessage) -> Iterator[str]:

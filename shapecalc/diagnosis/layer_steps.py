@@ -335,6 +335,15 @@ def _image_size_step(message: ParsedMessage, mismatch: LayerMismatch) -> str:
 def _conv_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[RemedyStep]:
     """Yield advice for a convolution."""
     shape = numeric_sizes(mismatch.shape)
+    weight = numeric_sizes((message.operands or ((),))[0])
+    if message.framework == "mlx" and len(shape) == len(weight) > 2 and weight[1] == shape[-1] != weight[-1]:
+        order = ", ".join(map(str, (0, *range(2, len(weight)), 1)))
+        yield RemedyStep(
+            f"dim 1 of the weight is {weight[1]}, the channels of the input, and MLX has them last: if the weight is "
+            f"from PyTorch, w.transpose({order}), for kernels of 1 too",
+            True,
+        )
+        return
     if text := _move_channels_step(shape, mismatch) or _convert_image_step(message, shape, mismatch):
         yield RemedyStep(text, True)
     dim = f"dim {mismatch.axis}" if mismatch.shape else "the channel dim"

@@ -32,7 +32,15 @@ from shapecalc.diagnosis.known_sizes import MIN_PICTURE_SIDE
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import MAX_BATCH, numeric_sizes
-from shapecalc.reasoning.figures import LEVEL_WORDS, MIN_VOCABULARY, MODELS_BY_WIDTH, PICTURE_WORDS, TOKEN_WORDS
+from shapecalc.reasoning.figures import (
+    COMMON_WIDTHS,
+    LEVEL_WORDS,
+    MIN_VOCABULARY,
+    MODELS_BY_WIDTH,
+    PICTURE_WORDS,
+    POSITION_WORDS,
+    TOKEN_WORDS,
+)
 
 MIN_LEVEL_SIDE, MAX_LEVEL_SIDE = 5, 256
 """The minimum and the maximum side of a feature map that is compared with one of another level of the network."""
@@ -61,7 +69,6 @@ REMAPPED = re.compile(r"\]->\[([\d, ]+)\]")
 SUBSCRIPT = re.compile(r"subscript (\w) has size \d+ for operand (\d+)")
 METRIC_NODE = re.compile(r"(?i)^metrics?/|/metrics?/|accuracy|/equal$")
 LOSS_NODE = re.compile(r"(?i)loss|squared_?difference|cross_?entropy|mean_squared|mean_absolute")
-POSITION_WORDS = re.compile(r"(?i)pos_?emb|position|pos_enc|\bpe\b|positional")
 GRADIENT_CALL = re.compile(r"\b(?:value_and_)?grad\(")
 """A call that differentiates a function, inside of which an operation fails."""
 MODEL_PATH = re.compile(
@@ -180,6 +187,7 @@ def _are_maps_rounded(mismatch: OperandMismatch) -> bool:
     differences = mismatch.differences
     if differences:
         is_map = len(mismatch.shape) > 2 and all(axis > 0 for axis, *_ in differences)
+        is_map = is_map and not (len(mismatch.shape) == 3 and mismatch.shape[-1] == 4)  # those are boxes
         small = len(differences) > 1 and all(abs(one - two) == 1 for _, one, two in differences)
         return is_map and (small or all(is_bordered(row[1:]) for row in differences))
     is_map = (mismatch.axis or 0) > 0 or (
@@ -538,6 +546,18 @@ def _channel_multiple_text(mismatch: OperandMismatch) -> str:
     )
 
 
+def format_model_widths(sizes: tuple[int, ...] | None) -> str:
+    """Return the step for two sizes that are the widths of well-known models, or an empty string."""
+    if not sizes or len({*sizes}) < 2 or not {*sizes} <= {*MODELS_BY_WIDTH} or {*sizes} <= COMMON_WIDTHS:
+        return ""
+    return (
+        "if these are widths of encoders or of their embeddings, {} is that of {}, {} of {}: take encoder, model, "
+        "embeddings and adapters of one family".format(
+            *(part for size in sizes for part in (size, MODELS_BY_WIDTH[size]))
+        )
+    )
+
+
 BROADCAST_STEPS = (
     OperandStep(
         lambda mismatch: "inverse_transform(" in mismatch.line and mismatch.shape[-1:] != mismatch.other[-1:],
@@ -725,15 +745,8 @@ BROADCAST_STEPS = (
         is_supported=False,
     ),
     OperandStep(
-        lambda mismatch: (
-            is_image_pipeline(mismatch.message)
-            and {*(mismatch.sizes or ())} <= {*MODELS_BY_WIDTH}
-            and bool(mismatch.sizes)
-        ),
-        lambda mismatch: (
-            "if these are widths of text encoders, {} is that of {}, {} of {}: take encoder, model and adapters of one "
-            "family".format(*(part for size in mismatch.sizes or () for part in (size, MODELS_BY_WIDTH[size])))
-        ),
+        lambda mismatch: is_image_pipeline(mismatch.message) and format_model_widths(mismatch.sizes) != "",
+        lambda mismatch: format_model_widths(mismatch.sizes),
     ),
     OperandStep(
         lambda mismatch: "@" in mismatch.line or "matmul" in mismatch.line,
@@ -772,6 +785,11 @@ BROADCAST_STEPS = (
     ),
     OperandStep(lambda mismatch: mismatch.message.framework in ONNX_FRAMEWORKS, EXPORTED),
     OperandStep(_always, _print_text, is_supported=False),
+    OperandStep(
+        lambda mismatch: mismatch.axis != 0 and format_model_widths(mismatch.sizes) != "",
+        lambda mismatch: format_model_widths(mismatch.sizes),
+        is_supported=False,
+    ),
 )
 """The steps for the operands of a broadcast, those with a single possible cause first."""
 
@@ -801,6 +819,9 @@ def _concat_print_text(mismatch: OperandMismatch) -> str:
         )
     if len(kept) == 1 and len(mismatch.differences) > 1:
         return f"{text}: {only}, and dim {kept[0][0]} is {kept[0][1]} and {kept[0][2]}"
+    if mismatch.sizes is None and kept:
+        dims = ", ".join(f"dim {each} is {one} and {two}" for each, one, two in kept)
+        return f"{text}: {only}, and {dims}"
     if mismatch.sizes is None:
         return f"{text}: {only}"
     where = "another dim" if mismatch.axis in (None, axis) else f"dim {mismatch.axis}"
@@ -840,7 +861,8 @@ def _ranks_text(mismatch: OperandMismatch) -> str:
     usual = next(len(shape) for shape in shapes if shape not in unusual)
     names = " and ".join(f"({format_sizes(shape)})" for shape in unusual[:3])
     if all(len(shape) < usual for shape in unusual):
-        return f"give all operands one rank: {names} lacks a dim, x[:, None], or its batch, x[None]"
+        lack = "lacks" if len(unusual) == 1 else "lack"
+        return f"give all operands one rank: {names} {lack} a dim, x[:, None], or a batch, x[None]"
     return f"give all operands one rank: most have {usual} dims, but not {names}: insert or squeeze a dim of 1"
 
 
@@ -970,8 +992,20 @@ CONCAT_STEPS = (
         "them, or keep them in a list; if not, find the one that is wrong",
         is_supported=False,
     ),
+    OperandStep(
+        lambda mismatch: "edge_index" in mismatch.message.text and mismatch.axis == 0 and _concat_axis(mismatch) == 1,
+        "PyTorch Geometric joins the edges of graphs along dim 1: print(data.edge_index.shape) for each graph; it must "
+        "be (2, edges): if it is (edges, 2), data.edge_index.t().contiguous()",
+    ),
     OperandStep(_has_mixed_layout, _layout_text, is_final=True),
     OperandStep(_always, _concat_print_text, is_supported=False),
+    OperandStep(
+        lambda mismatch: format_model_widths(mismatch.sizes) != "",
+        lambda mismatch: format_model_widths(mismatch.sizes),
+        is_supported=False,
+        is_final=True,
+    ),
+    OperandStep(lambda mismatch: _level_ratio(mismatch) > 0, _level_text, is_supported=False),
     OperandStep(_is_skip, _skip_text, is_supported=False),
     OperandStep(
         lambda mismatch: (
@@ -1005,8 +1039,8 @@ CONCAT_STEPS = (
     OperandStep(
         _always,
         (
-            "compare the lines, settings or files that make that dim; if these are pictures, dim 0 is the height and "
-            "dim 1 the width: resize one; if the axis that is joined is the wrong one, change that"
+            "compare the lines, settings or files that make that dim; if it is a side of pictures or of maps, resize "
+            "one; if the axis that is joined is the wrong one, change that"
         ),
         is_supported=False,
     ),

@@ -147,6 +147,13 @@ PHRASES = (
         r"num_classes`? \((\d+)\)",
     ),
     Phrase(
+        "invalid input features shape",
+        "the model takes {0} mel bins, and the features have {1}: make them with the processor of this model, as "
+        "Whisper large-v3 takes 128 and the others 80, or update the program, whose bins may be fixed",
+        r"expected an input with shape \(\d+, (\d+), \d+\), but got an input with shape \(\d+, (\d+), \d+\)",
+        lambda wanted, given: wanted != given,
+    ),
+    Phrase(
         "exceeds nc=",
         "compare nc and names in the data file with the label files: class {0} is in the labels, and classes are "
         "numbered from 0 to nc - 1; find which of the two is of another data set",
@@ -437,8 +444,15 @@ PHRASES = (
     ),
     Phrase(
         "not enough values to unpack",
-        "print the value before that line; if it is a shape, {1} dims are there where {0} are named: find the line "
-        "that dropped a dim, or insert a missing batch, x[None]",
+        "print the shape of what is split before that line: {0} parts are named, and {1} made; split takes the size of "
+        "a part, chunk their number, and fewer come if that axis is shorter: find which size of it is right",
+        r"expected (\d+), got (\d+)(?=.*\b(?:split|chunk)\()",
+    ),
+    Phrase(
+        "not enough values to unpack",
+        "print the value before that line: {0} names are given, and {1} values come; if it is a shape, find the line "
+        "that dropped a dim, or insert a missing batch, x[None]; if it is a split or a chunk, that axis has another "
+        "size than the code assumes; if it is a function, it returns {1} values in this version",
         r"expected (\d+), got (\d+)",
     ),
     Phrase(
@@ -917,6 +931,17 @@ PHRASES = (
         "one argument of vmap has no axis to map: in_axes=None for it, or give it a row for each sample",
     ),
     Phrase(
+        "by the corresponding mesh axis sizes",
+        "axis {0} has {1}, and {2} devices share it: give it a multiple of {2}, as by a batch of {2} or by dropping "
+        "the last smaller batch, or leave that axis out of the PartitionSpec",
+        r"maps array axis (\d+) \(of size (\d+)\).{0,100}?size (\d+)\)?, but",
+    ),
+    Phrase(
+        "by the corresponding mesh axis sizes",
+        "give each axis a multiple of the devices that share it, as by dropping the last smaller batch, or leave it "
+        "out of the PartitionSpec",
+    ),
+    Phrase(
         "was given the sharding",
         "dim {0} is {2}, and {1} devices share it: take a batch that is a multiple of {1}, or a PartitionSpec"
         " without that axis",
@@ -1109,6 +1134,11 @@ PHRASES = (
         "is wrong, and a camera for no frame",
     ),
     Phrase(
+        "mask.depth()",
+        "print(img.shape, mask.shape, mask.dtype) before that line: copyTo takes a mask of uint8 with 1 channel, or "
+        "with as many as the picture: mask.astype('uint8'), or read it in grey",
+    ),
+    Phrase(
         "_mask.samesize",
         "print(img.shape, mask.shape, mask.dtype) before that line: the mask has one channel of uint8 and the"
         " height and width of the picture",
@@ -1172,7 +1202,7 @@ PHRASES = (
         r"expected (\d+), got (\d+)",
     ),
     Phrase(
-        "wrong shape in model file",
+        "wrong shape in model ",
         "take the model, the VAE, the text encoders and the adapters of one family, and update the program: "
         "of a VAE, 4 latent channels are Stable Diffusion 1, 2 and XL, 16 are Flux and Stable Diffusion 3",
     ),

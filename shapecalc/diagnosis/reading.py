@@ -331,6 +331,8 @@ def _identify_op(template: MessageTemplate, framework: str | None, node: context
     node_op = context.ops_by_printed_name().get(node.op) if node.op else None
     if framework == "tensorrt" and template.op == SHUFFLE.name and node_op not in (RESHAPE.name, TRANSPOSE.name):
         return node_op or template.op
+    if framework == "onnxruntime" and template.op == MATMUL.name and node_op == BROADCAST.name:
+        return node_op  # both ops print the same words
     return template.op or node_op
 
 
@@ -429,11 +431,10 @@ def _determine_cause(message: ParsedMessage) -> ParsedMessage:
         return replace(message, cause="not-one")
     if (batches := BATCHED_PRODUCT.search(message.quote)) and batches[1] != batches[2]:
         return replace(message, cause="dims-differ", pair=(int(batches[1]), int(batches[2])), dim=0)
-    if (
-        message.cause == "dims-differ"
-        and message.framework == "tensorflow"
-        and message.op in (MATMUL.name, BROADCAST.name)
-    ):
+    is_shared = message.cause == "inner-differs" or (
+        message.cause == "dims-differ" and message.framework == "tensorflow"
+    )  # these words are those of several ops
+    if is_shared and message.op in (MATMUL.name, BROADCAST.name):
         return replace(message, cause="inner-differs" if message.op == MATMUL.name else "not-broadcastable")
     if message.cause == "bad-axis" and message.op == TRANSPOSE.name:
         return replace(message, cause="bad-perm")

@@ -66,6 +66,7 @@ KINDS_BY_SUBJECT = {
     UNKNOWN_MESSAGE: ("text-ratio", "multiple", "squares", "digits"),
     "bytes of a model's input": (),
     "placeholders of pictures in a prompt": ("ratio",),
+    "output without voxels": (),
 }
 """The kinds of explanations that are accepted for each subject."""
 OTHER_KINDS = ("ratio", "text-ratio", "multiple", "maps", "squares", "one-more", "empty")
@@ -102,12 +103,17 @@ REMEDIES_BY_SUBJECT = {
     "device": "move both to one device, x.to(y.device); on a CUDA error, run again with CUDA_LAUNCH_BLOCKING=1",
     "element type": "convert one of them: x.float() or x.to(y.dtype) in torch, x.astype(...) in NumPy",
     "file that is missing": "check the path, and the folder in which the program runs",
-    "index": "print the index and the size of its axis: valid are 0 to size - 1; for an embedding, num_embeddings - 1",
+    "index": "print the largest and the smallest index and the size of its axis: valid are 0 to size - 1; for an "
+    "embedding, print(ids.max(), embedding.num_embeddings): after tokens are added, "
+    "model.resize_token_embeddings(len(tokenizer)); if positions exceed it, truncate the input",
+    "output without voxels": "print the shape before that layer: a stride leaves nothing of the side that is 0; give "
+    "the voxelization the range and the voxel size of the model's configuration, or take fewer strides along that side",
     "memory": "take a smaller batch, a smaller element type, or process the data in parts",
     "model file or its version": "export the model again with the opset that this runtime supports, or update it",
     "module that is missing": "install the package that contains the module",
     "plugin or an inner check of the engine": "update the engine, or run the node in another runtime to compare",
-    "ragged list": "bring all rows to one length before np.array, or keep them in a list",
+    "ragged list": "print([len(row) for row in rows]), and pad or cut the rows to one length before np.array; if they "
+    "differ on purpose, np.array(rows, dtype=object), as NumPy before 1.24 made it unasked, or keep them in a list",
     "storage and its bytes": "copy the data to a new array or tensor of the size that is needed",
     "unpacking of a list": "print the value: it has another number of items, or of dims, than there are names",
     WEIGHTS_SUBJECT: "load them into the model that they were saved from, built with its configuration: classes, "

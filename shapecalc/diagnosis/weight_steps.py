@@ -15,14 +15,16 @@ from shapecalc.diagnosis.match import format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage
 from shapecalc.diagnosis.suggestions import numeric_sizes, unequal_axes
 
-WEIGHT_NAME = re.compile(r"(?:size mismatch for |tensor '|for parameter \")([\w.]+)")
+WEIGHT_NAME = re.compile(r"(?:size mismatch for |tensor '|for parameter \"|with shape \(')([\w.]+)")
 """The name of a weight in a message of PyTorch, llama.cpp or Flax."""
 KERNEL_NAME = re.compile(r"kernel$")
 """The name of a weight in Flax that pairs inputs with outputs."""
 KEY_WEIGHT = re.compile(r"attn_[kv]\b|attention\.w[kv]\b")
 """The name of the projection to keys or values in a GGUF file (the naming of llama.cpp)."""
 POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias|ids)|wpe|relative_position")
-VOCABULARY_WEIGHT = re.compile(r"(?i)(?:tok|word|tgt|src|text)\w*_?emb|lm_head|shared\.|wte|vocab|lut\.|logit\.")
+VOCABULARY_WEIGHT = re.compile(
+    r"(?i)(?:tok|word|tgt|src|text)\w*_?emb|embed_tokens|lm_head|shared\.|wte|vocab|lut\.|logit\."
+)
 EMBEDDING_WEIGHT = re.compile(r"(?i)emb(?:ed(?:ding)?s?)?\w*\.weight$")
 CLASS_WEIGHT = re.compile(
     r"(?i)^(?:(?!\.\d+\.).)*?(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_linear|predictor|output|logits)\b"
@@ -40,6 +42,16 @@ MANY_LAYERS = 3
 INPUT_CHANNELS = frozenset({1, 2, 3, 4, 5, 6, 8, 9, 12, 16})
 """The usual numbers of input channels of a first layer."""
 DROP_STEP = "strict=False does not skip them: to leave them out, delete them from the state dict before it is loaded"
+PARALLEL_WEIGHT = re.compile(r"(?i)layers?\.\d+\.(?:\w+\.)*\w*(?:attn|attention|mlp|proj)")
+"""The name of a matrix in a block of a language model."""
+PARALLEL_LOADER = "attempted to load weight"
+"""The words of vLLM and SGLang, which load weights in parts."""
+PARALLEL_STEP = (
+    "the file has ({saved}), and this part of the model ({shape}): compare config.json with the file; if it is "
+    "quantized or of an adapter, name its format to the program; if the weights are split over GPUs, try "
+    "--tensor-parallel-size 1; if the vocabulary is padded or has new tokens, save the model after "
+    "resize_token_embeddings; and take a version of the program that supports this model"
+)
 FLAX = ("flax", "jax")
 
 
@@ -94,11 +106,15 @@ def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
     values |= {"axis": (weights.axes or [0])[0], "moved": format_sizes((*saved[2:], *saved[1::-1]))}
     values |= {"saved": format_sizes(saved), "times": two // one if one and two % one == 0 else 0}
     values |= {"one_model": VOCABULARIES.get(one, ""), "two_model": VOCABULARIES.get(two, "")}
+    values |= {"shards": _shard_count(weights)}
     values |= {"built_last": built[-1] if built else 0, "shape": ", ".join(map(str, built))}
     row = next((row for row in STEPS if row.applies(weights)), None)
-    if row is not None:
+    is_runner = PARALLEL_LOADER in message.quote.lower()
+    if is_runner:
+        yield PARALLEL_STEP.format(**values)
+    elif row is not None:
         yield row.text.format(**values)
-    if weights.framework == "torch":
+    if weights.framework == "torch" and not is_runner and weights.built != (0,):
         yield DROP_STEP
 
 
@@ -161,7 +177,46 @@ def _is_other_block(weights: Weights) -> bool:
     return kernels == {(1, 1), (3, 3)} and RESNET_BLOCK.search(weights.name) is not None
 
 
+def _shard_count(weights: Weights) -> int:
+    """Return how many times larger the model's shape is along each differing axis, if it is one number, or 0."""
+    pairs = [(weights.saved[axis], weights.built[axis]) for axis in weights.axes]
+    times = {round(built / saved) if saved else 0 for saved, built in pairs}
+    return times.pop() if len(times) == 1 and all(built > saved for saved, built in pairs) else 0
+
+
+def _are_shards(weights: Weights) -> bool:
+    """Return whether the saved weights may be parts that tensor parallelism made."""
+    is_parallel = PARALLEL_WEIGHT.search(weights.name) is not None and weights.axes == [0, 1]
+    return is_parallel and _shard_count(weights) in (2, 4, 8, 16)
+
+
+def _is_rotated(weights: Weights) -> bool:
+    """Return whether a kernel of three sides has its first dim last in the model, or the reverse."""
+    saved, built = weights.saved, weights.built
+    return (
+        len(saved) == len(built) == 5 and saved != built and built in ((*saved[1:], saved[0]), (saved[-1], *saved[:-1]))
+    )
+
+
 STEPS = (
+    WeightStep(
+        _is_rotated,
+        "both have the same sizes in another order, as kernels of spconv 1 and 2: take the version of the library that "
+        "wrote the checkpoint, or transpose all such kernels, after a look at how each version orders them; a reshape "
+        "would mix the values",
+    ),
+    WeightStep(
+        lambda weights: weights.framework == "torch" and weights.built == (0,),
+        "the model's weights are empty, (0): if it runs with DeepSpeed ZeRO-3, its weights are spread over the GPUs "
+        "while it is built: load the checkpoint before deepspeed.initialize, within deepspeed.zero.GatheredParameters, "
+        "or by from_pretrained with the ZeRO-3 configuration set; otherwise print the setting that makes them empty",
+    ),
+    WeightStep(
+        _are_shards,
+        "the model has {shards} times the size of the checkpoint along each axis: if the checkpoint was written with "
+        "tensor parallelism, this file is one of {shards} parts: merge them, or load it with as many GPUs; if not, it "
+        "is of a smaller model: build the model with the configuration saved with it",
+    ),
     WeightStep(
         lambda weights: (
             KEY_WEIGHT.search(weights.name) is not None

@@ -105,6 +105,8 @@ RESNET_WIDTHS = {512, 2048}
 """The numbers of features of small and of large ResNets."""
 FEED_FORWARD_RATIO = 4
 """The usual ratio of the hidden width of a feed-forward block to its input width."""
+POSITION_WORDS = re.compile(r"(?i)pos_?emb|position|pos_enc|\bpe\b|positional")
+"""Words of position embeddings."""
 TOKEN_POSITIONS = (77, 512, 1024)
 """The maximum numbers of tokens of well-known text models."""
 PIXELS_PER_LATENT = 8
@@ -437,7 +439,9 @@ OFF_BY_ONE_REASONS = (
     ),
     OffByOneReason(
         lambda _, context: (
-            LABEL_WORDS.search(context.text) is not None and (context.axis != 0 or context.is_loader_independent)
+            LABEL_WORDS.search(context.text) is not None
+            and (context.axis != 0 or context.is_loader_independent)
+            and not {4, 5} & context.shape_sizes
         ),
         "would be a class for the background",
         "build both with {large} classes, or both with {small}",
@@ -1271,7 +1275,7 @@ def _explain_map_levels(small: int, context: MismatchContext) -> Iterator[Candid
             3,
             f"{2 * small} = 2*{small}",
             "if these are maps, one has twice the side of the other: would be one stride or upsampling of 2 apart",
-            "give both the same strides, or take maps of one level: F.interpolate(x, size=y.shape[-2:]) in torch",
+            "give both the same strides, or take maps of one level",
         )
 
 
@@ -1281,7 +1285,7 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
     if small < 1 or large % small or context.is_length:
         return
     times = large // small
-    if context.axis == 0 and small > 1 and times <= MAX_BATCH_RATIO:
+    if context.axis == 0 and small > 1 and times <= MAX_BATCH_RATIO and not POSITION_WORDS.search(context.text):
         yield Candidate(
             2,
             f"{large} = {times}*{small}, at dim 0",

@@ -102,7 +102,7 @@ class OutputOptions(Record):
         lists_completions=True,
     )
     picture: str | None = _declare_option(
-        "picture", "Write a picture of the answer, or of --step, to this .svg, .png or .html file.", metavar="FILE"
+        "picture", "Draw the answer, or the step of --step, in this .svg, .png or .html file.", metavar="FILE"
     )
     step: int | None = _declare_option(
         "step",

@@ -135,7 +135,7 @@ def limits():
 
 
 def _limit_text(limit):
-    consequence = "" if limit.consequence == REQUEST_REFUSED else f" If exceeded, {limit.consequence}."
+    consequence = "" if limit.consequence == REQUEST_REFUSED else f" If the limit is exceeded, {limit.consequence}."
     return f"At most {int(limit)} {limit.quantity}.{consequence}"
 
 

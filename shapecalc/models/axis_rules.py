@@ -38,6 +38,20 @@ def make_pointwise_rule(*axes: int, inputs: int | None = None) -> AxisRule:
     return rule
 
 
+def make_packed_attention_rule(mask: int, past: int, bias: int | None = None) -> AxisRule:
+    """Return the axis rule of attention with query, key and value in one weight matrix.
+
+    `mask`, `past` and `bias` are the input indices of the mask, the past keys and values, and the attention bias. The
+    past and the second output have the batch on axis 1. Source: ContribOperators.md of ONNX Runtime.
+    """
+    batch_axes = {0: 0, mask: 0, past: 1, bias: 0}
+
+    def rule(_node: LaneNode, input_index: int, axis: int, output_index: int) -> int | None:
+        return output_index if batch_axes.get(input_index) == axis else None
+
+    return rule
+
+
 def make_first_input_pointwise_rule(*axes: int) -> AxisRule:
     """Return the axis rule of an operator that is pointwise along axes of input 0."""
     return make_pointwise_rule(*axes, inputs=1)
@@ -234,14 +248,6 @@ def resize_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index:
     return axis if input_index == 0 and before and after and before[axis] == after[axis] and not crops else None
 
 
-def pad_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of a Pad, or None for a padded axis."""
-    pads = node.integer_argument("pads", 1) or node.integer_argument("paddings", 1)
-    if input_index or not pads or not node.is_absent(3):
-        return None
-    return axis if pads[axis] == pads[axis + len(pads) // 2] == 0 else None
-
-
 def einsum_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
     """Return the output axis of an Einsum that has the same letter."""
     equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
@@ -275,14 +281,12 @@ def one_hot_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index
     return None if input_index else axis + (axis >= node.axis_attribute(-1, node.output_rank()))
 
 
-def make_gather_elements_rule(output_shaped_input: int) -> AxisRule:
-    """Return the axis rule of a GatherElements or ScatterElements.
+def gather_elements_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
+    """Return the output axis of a GatherElements.
 
-    `output_shaped_input` is the index of the input whose shape equals the output shape.
+    The output has the shape of the indices (input 1).
     """
-    return lambda node, at, axis, _to: (
-        axis if at == output_shaped_input or axis != node.axis_attribute(0, node.input_rank(0)) else None
-    )
+    return axis if input_index == 1 or axis != node.axis_attribute(0, node.input_rank(0)) else None
 
 
 def reverse_sequence_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:

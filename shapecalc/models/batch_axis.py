@@ -67,6 +67,17 @@ class MixedSamples(SharedSample):
     """
 
 
+class PaddedBatch(LostBatch):
+    """The batch mark of a tensor whose batch axis has positions of no sample, or lacks positions.
+
+    A later node may remove or select positions, so that an axis separates the samples again.
+    """
+
+    axis: int = 0
+    samples: tuple[int, ...] = ()
+    """The sample number at each position of the axis, or -1 for a position of no sample."""
+
+
 def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str] | None:
     """Return the batch axis of a tensor, and the part of the axis that is the batch.
 

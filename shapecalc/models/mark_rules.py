@@ -23,6 +23,7 @@ from shapecalc.models.batch_axis import (
     LaneNode,
     LostBatch,
     MixedSamples,
+    PaddedBatch,
     SharedSample,
     infer_mark,
     merge_marks,
@@ -117,19 +118,53 @@ def _mark_after_selection(node: LaneNode, axis: int, select: Callable[[np.ndarra
     the selection is unknown. A mark on a different axis does not change.
     """
     mark, shape = node.marks[0], node.inputs[0]
-    if not isinstance(mark, BatchAxis) or mark.axis != axis:
+    if not isinstance(mark, (BatchAxis, PaddedBatch)) or mark.axis != axis:
         return mark
     if shape is None or shape[axis] > MAX_AXIS_LENGTH:
         return LostBatch("no shape")
-    samples = select(sample_numbers_along_axis(mark, shape[axis], node.batch))
+    samples = select(_positions(mark, shape[axis], node.batch))
     if samples is None or not len(samples):
         return LostBatch(f"nobody can say which samples {node.op} takes")
-    if len({*samples.tolist()}) < node.batch:
-        return LostBatch("takes only some of the samples", certain=True)
+    if len({*samples.tolist()} - {-1}) < node.batch:
+        why = "takes only some of the samples"
+        is_lost = isinstance(mark, BatchAxis)
+        return LostBatch(why, certain=True) if is_lost else MixedSamples(why, intended=BatchAxis(axis, 1))
     after = infer_mark(axis, samples, node.batch)
+    if isinstance(mark, PaddedBatch) and isinstance(after, LostBatch):
+        return PaddedBatch(mark.why, axis=axis, samples=tuple(samples.tolist()))
     # a full-length selection without a batch axis in the result counts as a permutation of the samples
     is_permuted = isinstance(after, LostBatch) and len(samples) == shape[axis]
     return MixedSamples("mixes the samples", intended=mark) if is_permuted else after
+
+
+def _positions(mark: BatchAxis | PaddedBatch, size: int, batch: int) -> np.ndarray:
+    """Return the sample number at each position of the axis of a batch mark."""
+    if isinstance(mark, PaddedBatch):
+        return np.array(mark.samples)
+    return sample_numbers_along_axis(mark, size, batch)
+
+
+def pad_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
+    """Return the batch mark after a Pad.
+
+    Along a padded batch axis, the added positions belong to no sample, and a negative pad removes positions.
+    """
+    mark, shape = node.marks[0], node.inputs[0]
+    pads = node.integer_argument("pads", 1) or node.integer_argument("paddings", 1)
+    unknown = LostBatch(f"{node.op} may read several samples at once")
+    if any(node.marks[1:]) or not pads or not node.is_absent(3) or shape is None or len(pads) != 2 * len(shape):
+        return unknown
+    if not isinstance(mark, (BatchAxis, PaddedBatch)):
+        return mark
+    first, last = pads[mark.axis], pads[mark.axis + len(shape)]
+    if first == last == 0:
+        return mark
+    if node.attributes.get("mode", b"constant") != b"constant" or shape[mark.axis] > MAX_AXIS_LENGTH:
+        return unknown
+    samples = _positions(mark, shape[mark.axis], node.batch)
+    samples = samples[max(-first, 0) : len(samples) - max(-last, 0)]
+    samples = np.pad(samples, (max(first, 0), max(last, 0)), constant_values=-1)
+    return PaddedBatch("pads the batch axis", axis=mark.axis, samples=tuple(samples.tolist()))
 
 
 def split_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
@@ -146,7 +181,7 @@ def slice_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """Return the batch mark after a Slice."""
     starts, ends = node.integer_argument("starts", 1), node.integer_argument("ends", 2)
     mark, rank = node.marks[0], node.input_rank(0)
-    if any(node.marks[1:]) or starts is None or ends is None or not isinstance(mark, BatchAxis):
+    if any(node.marks[1:]) or starts is None or ends is None or not isinstance(mark, (BatchAxis, PaddedBatch)):
         return LostBatch(f"nobody can say which samples {node.op} takes")
     axes = tuple(range(len(starts))) if _is_argument_absent(node, "axes", 3) else node.integer_argument("axes", 3)
     steps = (1,) * len(starts) if _is_argument_absent(node, "steps", 4) else node.integer_argument("steps", 4)
@@ -251,6 +286,77 @@ def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: i
     Negative indices count from the end of the axis.
     """
     return np.asarray(indices % shape[mark.axis] // mark.inner % batch)
+
+
+def unique_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
+    """Return the batch mark after a Unique, which compares elements or slices of all samples."""
+    mark = node.marks[0]
+    return MixedSamples("compares the samples") if isinstance(mark, BatchAxis) else mark
+
+
+def compress_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
+    """Return the batch mark after a Compress.
+
+    Without the attribute `axis`, the elements of the flattened input are selected.
+    """
+    mark, shape, condition = node.marks[0], node.inputs[0], node.elements(1)
+    if any(node.marks[1:]) or not isinstance(mark, BatchAxis) or shape is None or condition is None:
+        return LostBatch(f"nobody can say which samples {node.op} takes")
+    selected = np.flatnonzero(condition)
+    if "axis" not in node.attributes:
+        samples = _samples_at_indices(mark, shape, np.indices(shape)[mark.axis].ravel()[selected], node.batch)
+        if len({*samples.tolist()}) < node.batch:
+            return MixedSamples("takes only some of the samples")
+        return infer_mark(0, samples, node.batch)
+    after = _mark_after_selection(node, node.axis_attribute(0, len(shape)), lambda samples: samples[selected])
+    return LostBatch("no shape") if node.outputs[output_index] is None and after == mark else after
+
+
+def scatter_elements_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
+    """Return the batch mark after a ScatterElements.
+
+    Along the axis of the attribute `axis`, the indices determine which positions are replaced. Along the other axes,
+    the indices and the updates replace the first positions.
+    """
+    (data, indices, updates), (before, shape) = node.marks[:3], node.inputs[:2]
+    if before is None or shape is None or len(shape) != len(before):
+        return LostBatch("no shape")
+    along, marked = (
+        node.axis_attribute(0, len(before)),
+        [mark for mark in node.marks[:3] if isinstance(mark, BatchAxis)],
+    )
+    mark = marked[0]
+    if any(other != mark for other in marked):
+        return LostBatch("samples that lie on different axes meet")
+    if mark.axis == along:
+        return _mark_after_scatter(node, mark)
+    if shape[mark.axis] == before[mark.axis]:
+        return mark
+    written = sample_numbers_along_axis(mark, before[mark.axis], node.batch)[: shape[mark.axis]]
+    if data is None or indices is not None or updates is not None or not len(written):
+        return LostBatch(f"{node.op} may read several samples at once")
+    return SharedSample("changes some of the samples", intended=mark) if len({*written}) < node.batch else mark
+
+
+def _mark_after_scatter(node: LaneNode, mark: BatchAxis) -> BatchMark:
+    """Return the batch mark after a ScatterElements along the batch axis.
+
+    `mark` is the mark of the data, the updates, or both.
+    """
+    (data, indices, updates), (before, shape), taken = node.marks[:3], node.inputs[:2], node.elements(1)
+    if indices is not None or taken is None or not taken.size or before is None or shape is None:
+        return LostBatch(f"nobody can say which samples {node.op} takes")
+    targets = _samples_at_indices(mark, before, taken, node.batch)
+    written = np.array(-1)
+    if updates is not None:
+        places = [-1 if axis == mark.axis else 1 for axis in range(len(shape))]
+        written = sample_numbers_along_axis(mark, shape[mark.axis], node.batch).reshape(places)
+    if data is None:
+        return mark if (targets == written).all() else LostBatch("samples meet")
+    if updates is None:
+        is_shared = (targets == targets.flat[0]).all()
+        return SharedSample("changes one sample alone", intended=data) if is_shared else data
+    return data if (targets == written).all() else MixedSamples("mixes the samples", intended=data)
 
 
 def scatter_nd_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:

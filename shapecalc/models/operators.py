@@ -189,6 +189,8 @@ class OperatorSpec(Record):
     """The axis rule of an operator that is pointwise along an axis."""
     mark_rule: MarkRule | None = None
     """The mark rule of an operator that moves elements along the batch axis."""
+    marks_unknown_shapes: bool = False
+    """Whether the mark rule also applies to outputs of unknown shape."""
     element_inputs: int | None = None
     """The number of leading inputs whose elements affect the output elements; None means all inputs.
 
@@ -749,14 +751,19 @@ def _recurrent_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
     return ((data[0], *state), state, state)
 
 
-def _packed_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
+def _packed_attention_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shapes of attention with the weights of query, key and value in one input.
 
     >>> _packed_attention_shape({}, [(2, 5, 8), (8, 24)])
     ((2, 5, 8), None)
+    >>> _packed_attention_shape({"qkv_hidden_sizes": (8, 8, 16)}, [(2, 5, 8), (8, 32)])
+    ((2, 5, 16), None)
     """
     data, weights = shapes[:2]
-    return (None if data is None or weights is None else (*data[:2], weights[-1] // 3), None)
+    if data is None or weights is None or len(data) != 3:
+        return (None, None)
+    sizes = attributes.get("qkv_hidden_sizes")
+    return ((*data[:2], sizes[2] if sizes else weights[-1] // 3), None)
 
 
 def _embedding_shape(weights: int) -> Callable[[Attributes, InputSizes], InputSizes]:
@@ -912,6 +919,7 @@ ONNX_OPERATORS = _split_operator_names(
         "CenterCropPad": OperatorSpec(axis_rule=axis_rules.resize_axis_rule),
         "Clip": OperatorSpec(SAME_AS_FIRST, _clip, axis_rule=axis_rules.broadcast_axis_rule),
         "Col2Im": OperatorSpec(axis_rule=axis_rules.make_first_input_pointwise_rule(0)),
+        "Compress": OperatorSpec(mark_rule=mark_rules.compress_mark_rule, marks_unknown_shapes=True),
         "Concat": OperatorSpec(
             ComputedShapeRule(_concat_shape, is_shortcut=True),
             _concat,
@@ -948,7 +956,7 @@ ONNX_OPERATORS = _split_operator_names(
             mark_rule=mark_rules.gather_mark_rule,
             size_check=check_indices,
         ),
-        "GatherElements": OperatorSpec(axis_rule=axis_rules.make_gather_elements_rule(1), size_check=check_indices),
+        "GatherElements": OperatorSpec(axis_rule=axis_rules.gather_elements_axis_rule, size_check=check_indices),
         "GatherND": OperatorSpec(mark_rule=mark_rules.gather_nd_mark_rule, size_check=check_indices),
         "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.make_gemm_rule(), size_check=GEMM_SIZE_CHECK),
         "GlobalLpPool LpPool": OperatorSpec(axis_rule=axis_rules.make_first_input_pointwise_rule(0, 1)),
@@ -990,7 +998,7 @@ ONNX_OPERATORS = _split_operator_names(
         "NonZero": OperatorSpec(evaluate=lambda _, data: np.array(np.nonzero(np.atleast_1d(data)), np.int64)),
         "Not": OperatorSpec(SAME_AS_FIRST, _numpy_evaluator(np.logical_not), axis_rule=axis_rules.broadcast_axis_rule),
         "OneHot": OperatorSpec(axis_rule=axis_rules.one_hot_axis_rule),
-        "Pad": OperatorSpec(InferredShapeRule(True, _pad_shape), axis_rule=axis_rules.pad_axis_rule),
+        "Pad": OperatorSpec(InferredShapeRule(True, _pad_shape), mark_rule=mark_rules.pad_mark_rule),
         "Pow": OperatorSpec(
             BroadcastShapeRule(typed_input=0),
             _dtype_preserving_evaluator(lambda a, b: np.power(a.astype(np.float64), b)),
@@ -1014,7 +1022,7 @@ ONNX_OPERATORS = _split_operator_names(
         ),
         "Scan": OperatorSpec(control_flow=ControlFlow.SCAN),
         "Scatter ScatterElements": OperatorSpec(
-            axis_rule=axis_rules.make_gather_elements_rule(0), size_check=check_indices
+            mark_rule=mark_rules.scatter_elements_mark_rule, size_check=check_indices
         ),
         "ScatterND": OperatorSpec(
             evaluate=_scatter_nd, mark_rule=mark_rules.scatter_nd_mark_rule, size_check=check_indices
@@ -1036,6 +1044,7 @@ ONNX_OPERATORS = _split_operator_names(
         "TopK": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.axis_from_attribute)),
         "Transpose": OperatorSpec(axis_rule=axis_rules.transpose_axis_rule, core_op=TRANSPOSE),
         "Trilu": OperatorSpec(axis_rule=axis_rules.make_index_dependent_rule(slice(-2, None))),
+        "Unique": OperatorSpec(mark_rule=mark_rules.unique_mark_rule, marks_unknown_shapes=True),
         "Unsqueeze": OperatorSpec(mark_rule=mark_rules.reshape_mark_rule, core_op=UNSQUEEZE),
         "Where": OperatorSpec(BROADCAST, _numpy_evaluator(np.where), axis_rule=axis_rules.broadcast_axis_rule),
         "Xor": OperatorSpec(COMPARISON, axis_rule=axis_rules.broadcast_axis_rule),
@@ -1044,6 +1053,9 @@ ONNX_OPERATORS = _split_operator_names(
 """The operator table entries of ONNX's own operators, by operator name."""
 CONTRIB_OPERATORS = _split_operator_names(
     {
+        "Attention": OperatorSpec(
+            ComputedShapeRule(_packed_attention_shape), axis_rule=axis_rules.make_packed_attention_rule(3, 4, 5)
+        ),
         "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.broadcast_axis_rule),
         "FusedConv": OperatorSpec(axis_rule=axis_rules.make_conv_rule(), onnx_equivalent="Conv"),
         "FusedMatMul": OperatorSpec(ComputedShapeRule(_matmul_shape), axis_rule=axis_rules.make_matmul_rule()),
@@ -1051,7 +1063,9 @@ CONTRIB_OPERATORS = _split_operator_names(
             ComputedShapeRule(_grouped_query_attention_shape), axis_rule=axis_rules.make_pointwise_rule(0)
         ),
         "MultiHeadAttention": OperatorSpec(
-            ComputedShapeRule(_attention_shape), axis_rule=axis_rules.make_pointwise_rule(0)
+            ComputedShapeRule(_attention_shape),
+            axis_rule=axis_rules.make_pointwise_rule(0),
+            size_check=_shared_batch_check(lambda _: [("X", 0, 0), ("key", 1, 0), ("value", 2, 0)]),
         ),
         "DequantizeLinear": OperatorSpec(
             axis_rule=axis_rules.make_unmixed_axes_rule(slice(0, 0)), onnx_equivalent="DequantizeLinear"
@@ -1074,7 +1088,7 @@ CONTRIB_OPERATORS = _split_operator_names(
             ComputedShapeRule(_packed_matmul_shape), axis_rule=axis_rules.make_unmixed_axes_rule(slice(-1, None))
         ),
         "QAttention": OperatorSpec(
-            ComputedShapeRule(_packed_attention_shape), axis_rule=axis_rules.make_first_input_pointwise_rule(0)
+            ComputedShapeRule(_packed_attention_shape), axis_rule=axis_rules.make_packed_attention_rule(5, 8)
         ),
         "QEmbedLayerNormalization": OperatorSpec(
             ComputedShapeRule(_embedding_shape(2), typed_input=2), axis_rule=axis_rules.make_pointwise_rule(0)

@@ -21,7 +21,7 @@ import numpy as np
 from shapecalc.core.dims import IntTuple
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.text import truncate
-from shapecalc.models import repairs, verdicts
+from shapecalc.models import mark_rules, repairs, verdicts
 from shapecalc.models.axis_rules import MIXES
 from shapecalc.models.batch_axis import (
     PAIRS_SAMPLES,
@@ -31,6 +31,7 @@ from shapecalc.models.batch_axis import (
     LaneShapes,
     LostBatch,
     MixedSamples,
+    PaddedBatch,
     SharedSample,
     merge_marks,
     sample_numbers_along_axis,
@@ -55,6 +56,8 @@ INDEX_EVALUATORS: dict[str, Any] = {
 
 They are applied to the bounds of index tensors: lower bounds give lower bounds, and upper bounds give upper bounds.
 """
+POSITION_RULES = (mark_rules.pad_mark_rule, mark_rules.slice_mark_rule, mark_rules.split_mark_rule)
+"""The mark rules that accept a `PaddedBatch` mark."""
 UNBOUNDED = 1 << 40
 """A bound that is larger than any index."""
 MAX_UPSTREAM_NODES = 64
@@ -123,14 +126,35 @@ def output_mark(node: LaneNode, output_index: int = 0, spec: OperatorSpec | None
     if not reached:
         return None
     if lost := next((mark for mark in reached if isinstance(mark, LostBatch)), None):
-        return lost
+        return _mark_of_padded_batch(node, row, output_index) if isinstance(lost, PaddedBatch) else lost
     unknown = [mark for mark, shape in zip(node.marks, node.inputs, strict=True) if mark and shape is None]
-    if node.outputs[output_index] is None or unknown:
+    if unknown or (node.outputs[output_index] is None and not row.marks_unknown_shapes):
         return LostBatch("no shape")
     try:
         return row.mark_rule(node, output_index) if row.mark_rule else _apply_axis_rule(node, row, output_index)
     except MALFORMED_ERRORS:
         return LostBatch(f"{node.op} is not written as ONNX describes it")
+
+
+def _mark_of_padded_batch(node: LaneNode, spec: OperatorSpec, output_index: int) -> BatchMark:
+    """Return the batch mark of an output if an input has a `PaddedBatch` mark.
+
+    Operators that select positions, and operators that are pointwise along the padded axis, keep the position of each
+    sample. Other operators lose the batch.
+    """
+    mark, shape, output = node.marks[0], node.inputs[0], node.outputs[output_index]
+    lost = next(LostBatch(mark.why) for mark in node.marks if isinstance(mark, PaddedBatch))
+    if not isinstance(mark, PaddedBatch) or any(node.marks[1:]) or shape is None or output is None:
+        return lost
+    try:
+        if spec.mark_rule:
+            return spec.mark_rule(node, output_index) if spec.mark_rule in POSITION_RULES else lost
+        axis = spec.axis_rule(node, 0, mark.axis, output_index) if spec.axis_rule else None
+    except MALFORMED_ERRORS:
+        return lost
+    if axis == MIXES:
+        return MixedSamples("mixes the samples", intended=BatchAxis(mark.axis, 1))
+    return replace(mark, axis=axis) if axis is not None and _has_same_size(shape, mark.axis, output, axis) else lost
 
 
 def _apply_axis_rule(node: LaneNode, spec: OperatorSpec, output_index: int) -> BatchMark:
@@ -320,7 +344,9 @@ class BatchTracker:
                 continue
             if lost := next((mark for mark in marks if isinstance(mark, LostBatch)), None):
                 node = self._find_losing_node(node)
-                if node.domain or node.op not in LISTED_OPERATORS:  # listed operators have a verdict
+                if isinstance(lost, PaddedBatch):
+                    self.stops.append(NonCoreFailure(node, lost.why, None, silent=True, mixes=True))
+                elif node.domain or node.op not in LISTED_OPERATORS:  # listed operators have a verdict
                     self.lost_nodes.setdefault(node.path, (node, lost.why))
             elif not self._has_equal_samples(number, marks):
                 why = "has an output that depends on the batch size"

@@ -19,6 +19,7 @@ from shapecalc.models.walk_state import WalkState, broadcast_shapes, is_same_in_
 
 REPEATABLE_INPUTS: Mapping[str, Sequence[int] | None] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (5, 6)),
+    "MultiHeadAttention": (1, 2),
     **dict.fromkeys(("Concat", "Einsum", "GridSample", "MatMul", "GatherElements", "ScatterElements"), None),
 }
 """The inputs that must have the batch size, by operator; None means all inputs.
@@ -329,7 +330,8 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
     sample on the axis are yielded.
     """
     walk, marks_of, declared_batch = constants.walk, constants.marks_of, constants.batch
-    if node.domain or node.opset < INSERTED_SINCE or "/@" in node.path:
+    is_known = not node.domain or node.op in REPEATABLE_INPUTS
+    if not is_known or constants.walk.model.opset.get("ai.onnx", 0) < INSERTED_SINCE or "/@" in node.path:
         return
     yield from _iter_indexed_constants(node, constants)
     allowed = REPEATABLE_INPUTS.get(node.op, () if not find_operator(node).is_pointwise else None)

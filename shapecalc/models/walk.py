@@ -334,7 +334,11 @@ class InferredNodeVisitor:
             if rule.is_shortcut and (not is_known or self._has_invalid_index(node, spec)):
                 self._record_inferred_outputs(node, spec)
                 return
-            self._walker.record_outputs(node, outputs, [walk.dtypes[inputs[rule.typed_input]]] * len(outputs), None)
+            failures = None if rule.is_shortcut else self._size_failures(node, spec)
+            if failures is not None:
+                outputs = [_mask_failing_lanes(shapes, failures) for shapes in outputs]
+            dtypes = [walk.dtypes[inputs[rule.typed_input]]] * len(outputs)
+            self._walker.record_outputs(node, outputs, dtypes, failures)
         elif not (
             isinstance(rule, operators.InferredShapeRule)
             and rule.compute
@@ -367,6 +371,23 @@ class InferredNodeVisitor:
             return False
         self._walker.record_outputs(node, [tuple(outputs)], [dtype], None)
         return True
+
+    def _size_failures(self, node: Node, spec: OperatorSpec) -> LaneFailures | None:
+        """Return the error message of the size check for each size assignment.
+
+        Returns None if the node does not fail.
+        """
+        if spec.size_check is None:
+            return None
+        walk = self._walk
+        lanes = enumerate(zip(*map(walk.shapes_of, node.inputs), strict=True))
+        failures = tuple(
+            [
+                spec.size_check(node, shapes, walk.initializers, partial(self._index_range, node, lane))
+                for lane, shapes in lanes
+            ]
+        )
+        return failures if any(failures) else None
 
     def _has_invalid_index(self, node: Node, spec: OperatorSpec) -> bool:
         """Return whether a Gather has an invalid index for some size assignment."""
@@ -554,6 +575,11 @@ class InferredNodeVisitor:
         if other is not None and other[lane] is not None:
             return other[lane]
         return (self._walk.dtypes[number], self._walk.shapes_of(number)[lane])
+
+
+def _mask_failing_lanes(shapes: LaneShapes, failures: LaneFailures) -> LaneShapes:
+    """Replace the shapes by None for the size assignments for which a node fails."""
+    return tuple([None if failure else shape for shape, failure in zip(shapes, failures, strict=True)])
 
 
 class ControlFlowVisitor:

@@ -39,6 +39,9 @@ x = (1,8); k = Reshape x [2,1,2,2]; y = Conv floats(1,1,4,4) k; z = Reshape y [1
 x = (1,2,4); b = (1,2,4); c = Concat x b axis=0; p q = Split c [1,1] axis=0; d = Sub p q; y = Reshape d [1,8]
 opset 13; x = (2,4); c = Concat x x axis=0; p q = Split c [2,2] axis=0; d = Add p q; y = Reshape d [2,2,2]
 x = (N,2,4); two = Concat x x axis=0; f = Reshape two [-1,2,2,2]; g = Reshape f [-1,2,4]; y z = Split g num_outputs=2
+x = (N,4); p = Pad x [1,0,1,0]; t = Transpose p perm=[1,0]; s = Slice t [1] [-1] [1]; y = Transpose s perm=[1,0]
+x = (1,3,8); a _ = com.microsoft.Attention x floats(8,24) zeros(24) num_heads=2; y = Reshape a [1,24]
+x = (1,1,8); y = com.microsoft.MultiHeadAttention x floats(1,5,8) floats(1,5,8) num_heads=2
 """
 FAIL = """
 x = (N,6); m = ReduceMean x [0]; y = Sub x m
@@ -51,6 +54,13 @@ x = (1,4,6); f = Reshape x [-1]; y = Reshape f [1,-1]
 x = (N,2,3); f = (2); m = ReduceMax f keepdims=0; c = Greater m 1000.0; \
 y = If c then_branch={t = NonZero x; u = Cast t to=1; v = ReduceSum u keepdims=0; a = Add x v} else_branch={b = Relu x}
 x = (1,6); a = Reshape x [1,2,3]; b = RandomNormalLike a; y = Add a b
+x = (N,4); p = Pad x [1,0,0,0]; y = Slice p [0] [-1] [0]
+x = (N,4); p = Pad x [1,0,0,0]; t = Transpose p perm=[1,0]; s = Slice t [0] [-1] [1]; y = Transpose s perm=[1,0]
+x = (N,4); y = Pad x [1,0,0,0]
+x = (N,4); y = ScatterElements x [[0,1]] ones(1,2) axis=1
+x = (N,4); s = Shape x; i = ConstantOfShape s value=[0]; y = ScatterElements x i x axis=0
+x = (N,4); y = Unique x axis=1
+x = (N,4); y = Compress x [true] axis=0
 """
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dims import dim_names, product
+from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, error_reason
 from shapecalc.core.rules import INDIVISIBLE
 from shapecalc.core.text import element_count_text, escape_unprintable, format_count, shape_text
@@ -58,6 +59,12 @@ NEXT_HINT = "PgDn goes on."
 CHOOSE_HINT = f"{NEXT_HINT} The arrow keys choose a blank to type into."
 CORRECT_FEEDBACK = "That is right."
 WRONG_REFUSAL_FEEDBACK, WRONG_VALIDITY_FEEDBACK = "no: it works", "no: it is refused"
+INPUT_HELP = "the sizes of the tensor, such as 2,3,4"
+STAGES_HELP = "operations with a | between them, such as transpose 1,0,2 | reshape 0,-1"
+CHAIN_EXAMPLES = ("2,3,4 | transpose 1,0,2 | reshape 0,-1", "B,T,768 | reshape 0,0,12,64 | transpose 0,2,1,3")
+"""The examples of chains beside an empty chain."""
+MIN_HELP_WIDTH = 20
+"""The minimum width of the description of a field, in cells."""
 MAX_ENTRY_LENGTH = 12
 """The maximum number of characters of an entry in the flow diagram."""
 WRONG_SYMBOL = UNICODE.fail
@@ -331,8 +338,10 @@ def permutation_to_fill(state: ExploreState) -> StageLayout | None:
 def map_text(state: ExploreState, width: int, height: int) -> Text:
     """Draw the map, with the wires of all steps up to the current one.
 
-    The map has at most `height` lines.
+    The map has at most `height` lines. Examples replace it if there is no answer yet.
     """
+    if state.answer is None:
+        return examples_text(state.question, width, height)
     if state.visible_answer is None:
         return Text(end="")
     if (permutation := permutation_to_fill(state)) is not None:
@@ -400,9 +409,47 @@ def _step_of_blank(state: ExploreState) -> int:
     return state.current_step
 
 
+def fields_text(question: Question, width: int, height: int) -> Text:
+    """Describe the fields of a question that has no answer yet.
+
+    >>> print(fields_text(Question("transpose", {}), 70, 4).plain)
+    input  the sizes of the tensor, such as 2,3,4
+    perm   entry i is the input axis of output dim i; by default the dims
+           are reversed
+    """
+    if question.is_chain:
+        helps = {"input": INPUT_HELP, "stages": STAGES_HELP}
+    else:
+        params = {param.name: param.help for param in OPS[question.op].params}
+        helps = {name: params.get(name, INPUT_HELP) for name in question.fields}
+    name_width, lines = max(map(len, helps)) + 2, list[Text]()
+    for name, words in helps.items():
+        first, *others = wrap(words, max(MIN_HELP_WIDTH, width - name_width))
+        lines.append(Text.assemble((name.ljust(name_width), "bold"), first))
+        lines += [Text(" " * name_width + line) for line in others]
+    return stack_texts(lines[:height])
+
+
+def examples_text(question: Question, width: int, height: int) -> Text:
+    """List examples of requests for a question that has no answer yet.
+
+    >>> print(examples_text(Question("flatten", {}), 40, 2).plain)
+    for example
+      flatten 2,3,4
+    """
+    examples = CHAIN_EXAMPLES if question.is_chain else OPS[question.op].examples
+    lines = [Text("for example", "dim")]
+    lines += [
+        Text(line) for text in examples for line in wrap(text, width - 2, initial_indent="  ", subsequent_indent="    ")
+    ]
+    return stack_texts(lines[:height])
+
+
 def step_text(state: ExploreState, width: int, height: int) -> Text:
     """Draw the current step, with feedback on the last prediction."""
-    if state.answer is None or state.visible_answer is None:
+    if state.answer is None:
+        return fields_text(state.question, width, height)
+    if state.visible_answer is None:
         return Text(end="")
     drawing = _draw_step(state, width, height)
     feedback = feedback_text(state, width, height - drawing.plain.count("\n") - 1)

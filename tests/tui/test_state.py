@@ -274,3 +274,12 @@ def test_state_every_key_without_effect_has_a_reason_or_moves_a_step():
     }
     assert unexplained <= {"step(1)", "step(-1)", "go(0)", "go(-1)", "dim('up')", "dim('down')"}
     assert {"compare", "fix"} <= idle
+
+
+@pytest.mark.parametrize("words", [[name] for name in (*OPS, "chain")])
+def test_state_without_an_answer_describes_every_field(words):
+    state = ExploreState(question_from_words(words))
+    assert state.answer is None
+    described = explore_text.step_text(state, 90, 60).plain
+    assert [name for name in state.question.fields if f"\n{name} " not in f"\n{described}"] == []
+    assert words[0] in explore_text.map_text(state, 90, 20).plain or state.question.is_chain

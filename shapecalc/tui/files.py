@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from io import StringIO
-from itertools import islice
-from os.path import isdir, relpath
+from itertools import count, islice
+from os.path import isdir, lexists, relpath
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +158,12 @@ def save_answer(app: App[Any], kind: str, answer: Trace | Chain, step: int | Non
         app.push_screen(SaveDialog(kind, make_contents))
 
 
+def unused_name(stem: str, suffix: str) -> str:
+    """Return a file name that does not exist in the current folder, with a number if necessary."""
+    names = (f"{stem}{f'-{number}' if number > 1 else ''}{suffix}" for number in count(1))
+    return next(name for name in names if not lexists(name))
+
+
 class SaveDialog(Dialog[None]):
     """A field for the file name, and its error."""
 
@@ -172,12 +178,14 @@ class SaveDialog(Dialog[None]):
         super().__init__()
         self.kind, self.make_contents = kind, make_contents
         self._is_writing = False
+        self._confirmed_name = ""
+        """The name of an existing file that the next Enter overwrites."""
 
     def compose_contents(self) -> ComposeResult:
         """Compose the field below the list of file extensions."""
         endings = FORMATS if self.kind == FILM_KIND else PICTURE_SUFFIXES
         yield Static(f"Save the {self.kind} as a file that ends in {', '.join(endings)}")
-        yield TextField(f"shapecalc-{self.kind}.svg", id="name", select_on_focus=True)
+        yield TextField(unused_name(f"shapecalc-{self.kind}", ".svg"), id="name", select_on_focus=True)
         yield Static("enter saves it, esc closes", id="words", markup=False)
 
     def on_mount(self) -> None:
@@ -186,14 +194,22 @@ class SaveDialog(Dialog[None]):
 
     @on(Input.Submitted)
     async def write_file(self, event: Input.Submitted) -> None:
-        """Write the file and close the dialog, or show the error."""
+        """Write the file and close the dialog, or show the error.
+
+        An existing file is overwritten only if Enter is pressed again.
+        """
         if self._is_writing:
             return
         name, status = event.value.strip(), self.query_one("#words", Static)
+        if name != self._confirmed_name and lexists(name):
+            self._confirmed_name = name
+            status.update(escape_unprintable(f"{name} exists: enter again overwrites it, esc closes"))
+            return
         self._is_writing = True
         status.update("writing ...")
         try:
-            await asyncio.to_thread(lambda: write_atomically(Path(name), self.make_contents(name)))
+            force = name == self._confirmed_name
+            await asyncio.to_thread(lambda: write_atomically(Path(name), self.make_contents(name), force=force))
         except ShapeError as error:
             status.update(escape_unprintable(f"{error.problem.message}. {error.problem.hint}".strip()))
         except OSError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from shapecalc.tui import question
 from shapecalc.tui.files import MAX_ENTRIES
 from tests.tui.driven import driven
@@ -31,3 +33,23 @@ async def test_typing_replaces_the_offered_name(user):
     assert user.value == "shapecalc-picture.svg"
     await user.press("a")
     assert user.value == "a"
+
+
+@driven("flatten", "2,3")
+async def test_save_dialog_overwrites_a_file_only_after_a_second_enter(user, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.svg").write_text("mine")
+    (tmp_path / "shapecalc-picture.svg").write_text("another")
+    await user.press("p")
+    assert user.value == "shapecalc-picture-2.svg"
+    await user.wipe()
+    await user.type("mine.svg")
+    await user.press("enter")
+    assert "mine.svg exists: enter again overwrites it" in user.text
+    assert (tmp_path / "mine.svg").read_text() == "mine"
+    await user.press("enter")
+    for _ in range(200):
+        if user.app.screen is user.app.explore:
+            break
+        await asyncio.sleep(0.01)
+    assert "<svg" in (tmp_path / "mine.svg").read_text()

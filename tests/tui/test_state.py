@@ -107,7 +107,7 @@ def test_state_removes_the_last_answer_for_another_question():
     state = ExploreState(SHUFFLE_QUESTION)
     state.change_question(SHUFFLE_QUESTION.with_text("input", ""))
     assert state.answer is None
-    assert explore_text.map_text(state, 78, 18).plain == ""
+    assert explore_text.map_text(state, 78, 18).plain.startswith("for example")
 
 
 def test_state_stays_past_the_last_step():

@@ -305,7 +305,7 @@ def _parse_mismatched_sizes(figures: Sequence[str]) -> tuple[tuple[int, ...], Mi
 EXPLAIN_COMMAND = Command(
     run=run_explain,
     parameters=[FIGURES_ARGUMENT, *select_output_options("json", "quiet")],
-    summary="Suggest where two mismatching sizes, such as 256 and 729, may come from.",
+    summary="Suggest possible origins of two mismatching sizes, such as 256 and 729.",
     examples="""\
   shapecalc explain 256 729
   shapecalc explain 67800 8,1,112,74

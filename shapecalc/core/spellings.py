@@ -356,7 +356,7 @@ FIELD_TYPE = re.compile(
 )
 """A regular expression for a field that contains the element type."""
 PLAIN_EXAMPLES = (
-    PrintedShape("2x3x4", "everyday", "2,3,4"),
+    PrintedShape("2x3x4", "common", "2,3,4"),
     PrintedShape("(2, 3, 4)", "NumPy", "2,3,4"),
     PrintedShape("[1, 3, 224, 224]", "ONNX, torchinfo", "1,3,224,224"),
     PrintedShape("{1,3,224,224}", "C++", "1,3,224,224"),
@@ -544,7 +544,7 @@ NON_SHAPE_FORMATS = (
         r"\s*\S+(?:\s+(?:by|and|to|into)\s+\S+)+\s*",
         "the words of a sentence are not dims",
         "write {dims}",
-        (("2 by 3", "speech", "write 2,3"),),
+        (("2 by 3", "English", "write 2,3"),),
     ),
     NonShapeFormat(
         r".*(?:Shape|Size)\(\s*None\s*\)\s*|.*(?:tensor|memref)<\s*\*\s*x.*|\s*\[?\(?\.\.\.\)?\]?\s*",

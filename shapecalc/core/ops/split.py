@@ -55,8 +55,8 @@ BAD_PARTS = Rule(
 UNEQUAL_PARTS = Rule(
     "unequal-parts",
     "the number of parts does not divide the size of the axis",
-    "Since Split 18, ONNX makes the last part smaller: the size of the others is H/n, rounded up, limited to the "
-    "rest of H. PyTorch's chunk does the same, and it may return fewer parts. Other operators split only into equal "
+    "Since Split 18, ONNX makes the last part smaller: each part has H/n elements, rounded up, until no elements "
+    "remain. PyTorch's chunk does the same, and it may return fewer parts. Other operators split only into equal "
     "parts. With --uneven, the first parts are longer than the others by one.",
     "shapecalc split 7,4 0 3 --dialect numpy",
     "numpy.split: 'array split does not result in an equal division'; ONNX Split: 'the last chunk will be smaller'",

@@ -216,7 +216,7 @@ WINDOW_SLIDE = StepRule(
     "paddings at the start and the end. The number of positions is then (H + p + q - d*(k - 1) - 1)//s + 1. With "
     "ceil, the last window may extend past the end. If a window starts in the padding at the end, ONNX and "
     "PyTorch omit it, but Paddle, OpenVINO and TensorRT count it. With same padding, there are H/s positions, "
-    "rounded up. A pool of ONNX Runtime ignores the dilation in its same padding. If no window fits, (H - k)//s "
+    "rounded up; ONNX Runtime then ignores the dilation of a pool. If no window fits, (H - k)//s "
     "is rounded towards 0.",
     "shapecalc pool 1,64,112,112 3 --stride 2 --padding 1",
     SOURCE,

@@ -19,7 +19,7 @@ UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 Their sum is an index into `GlyphSet.box_lines`.
 """
 TEXT_FLAG = 16
-"""The value that a cell with text has instead of a sum of line directions."""
+"""The value of a cell with text, which has no sum of line directions."""
 BLANK: CanvasCell = (" ", "", 0)
 NOTE_GAP = 3
 """The number of spaces between two notes on one line."""
@@ -81,7 +81,7 @@ class GlyphSet(Record):
 
 UNICODE = GlyphSet()
 DOTTED = GlyphSet(first_dots="\u2800")
-"""The Unicode glyphs for terminals, including braille, which terminal fonts contain."""
+"""The Unicode glyphs for terminals, with braille, because terminal fonts contain it."""
 ASCII = GlyphSet(
     " '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...", "[|:", "%"
 )
@@ -323,7 +323,7 @@ def rows_around(focus: int, row_count: int, limit: int) -> range:
 def choose_row_pitch(row_count: int, height: int, reserved_lines: int, max_height: int = 20) -> int:
     """Return the largest distance between rows, 1 or 2 lines, that fits a height.
 
-    `height` includes `reserved_lines` for other text; of a larger height, only `max_height` lines are used.
+    `height` includes `reserved_lines` lines for other text. At most `max_height` lines are used.
 
     >>> [choose_row_pitch(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 2]

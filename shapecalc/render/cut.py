@@ -1,7 +1,7 @@
-"""The cuts that divide the elements of a tensor into dims.
+"""Reshapes that the user chooses by cuts in a row of elements.
 
-A tape shows all elements of a tensor in one row. Cuts divide the tape into pieces of equal length, and each piece can
-be cut again.
+A tape shows all elements of a tensor in one row. A cut is a boundary between two pieces of the tape. Cuts divide the
+tape into pieces of equal length, and each piece can be cut again. The piece lengths determine the dims of the output.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from shapecalc.render.tape import MAX_TAPE_ELEMENTS
 
 
 class CutState:
-    """The cuts of a tape: the lengths already fixed, and the one that is being chosen.
+    """The cuts of a tape: the fixed piece lengths, and the current piece length.
 
     >>> state = CutState((2, 3, 4))
     >>> state.length, state.shape
@@ -37,22 +37,22 @@ class CutState:
         """Cut the tape into pieces as long as the last dim of a shape."""
         self.shape_before, self.count = shape, prod(shape)
         self.kept: list[int] = []
-        """The fixed piece lengths in descending order; each divides the one before it."""
+        """The fixed piece lengths in descending order; each length divides the previous length."""
         self.length = max(1, shape[-1] if shape else 1)
 
     @property
     def piece_length(self) -> int:
-        """The length of the piece that is being cut."""
+        """The length of the pieces that are divided by the current length."""
         return self.kept[-1] if self.kept else self.count
 
     @property
     def remainder(self) -> int:
-        """The number of elements of a piece after its last cut."""
+        """The remainder of `piece_length` divided by the current length."""
         return self.piece_length % self.length
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The shape that the cuts produce, or None if elements remain."""
+        """The shape that the cuts produce, or None if the remainder is not 0."""
         if self.remainder:
             return None
         lengths = (self.count, *self.kept, self.length)
@@ -60,7 +60,7 @@ class CutState:
 
     @property
     def request_text(self) -> str:
-        """The shape as the target of a reshape, with -1 for the dim that is being changed."""
+        """The shape as the target of a reshape, with -1 for the dim that the current length determines."""
         if self.shape is None:
             return ""
         dims = [str(dim) for dim in self.shape]
@@ -74,7 +74,7 @@ class CutState:
     def keep_cuts(self) -> None:
         """Fix the current length, so that the new pieces can be cut.
 
-        If elements remain, nothing is changed.
+        If the remainder is not 0, nothing is changed.
         """
         if not self.remainder:
             self.kept.append(self.length)
@@ -86,7 +86,7 @@ class CutState:
 
 
 def can_cut(shape: Shape) -> bool:
-    """Return whether a shape is concrete, and its elements can be drawn one by one."""
+    """Return whether a shape is concrete, and has 2 to `MAX_TAPE_ELEMENTS` elements."""
     sizes = [dim for dim in shape if isinstance(dim, int) and dim > 0]
     return len(sizes) == len(shape) and 1 < prod(sizes) <= MAX_TAPE_ELEMENTS
 

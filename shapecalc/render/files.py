@@ -46,7 +46,7 @@ SVG_TYPE = "image/svg+xml"
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
 """The size of a character cell, and the margin, in pixels."""
 ALIGNMENT = 'lengthAdjust="spacingAndGlyphs" xml:space="preserve"'
-"""The SVG attributes with which columns are aligned and lines connected in any font."""
+"""The SVG attributes that align columns and connect lines in any font."""
 FONT_STACK = "'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace"
 """The CSS `font-family` list; its first font is included in the package."""
 MAX_LINES = 400
@@ -69,7 +69,7 @@ SLIDE_FONT_SIZE, MAX_SCALE = 13.6, 3
 With this font size, text is 24 pixels high on a slide of 720 pixels and 24 lines.
 """
 StyleKey = tuple[Colour | None, bool, bool, bool]
-"""The colour of text, and whether it is bold, is dimmed, and has a coloured background."""
+"""The colour of text, and whether the text is bold, dimmed, or on a coloured background."""
 PICTURE_SUFFIXES = (".svg", ".png", ".html")
 DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 80, 40, 400
 """The default, minimum and maximum width of a picture in characters."""
@@ -192,7 +192,7 @@ def parse_pixels(text: str) -> tuple[int, int]:
 
 
 def fit_scale(cells: tuple[int, int], pixels: tuple[int, int]) -> float:
-    """Return the scale factor with which a picture fills a size in pixels.
+    """Return the factor by which a picture is scaled to fit a size in pixels.
 
     `cells` contains the columns and lines of the picture.
 

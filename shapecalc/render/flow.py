@@ -50,7 +50,7 @@ NO_PLACEHOLDERS: Placeholders = {}
 """The empty mapping, for drawings in which all dims are visible."""
 SCALAR_TEXT = "[]"
 OUTPUT_HEADING = "output"
-"""The heading of the last column of a map, in which all headings are short."""
+"""The heading of the last column of a map; all headings of a map are short."""
 MAX_DIM_WIDTH = 14
 MAX_SPACED_AXES = 5
 """The maximum number of axes with a blank line between their rows.
@@ -73,10 +73,10 @@ The first item that fits is used.
 """
 
 
-MAX_STRAIGHT_END = 1
+MAX_STRAIGHT_END_LENGTH = 1
 """The maximum length of the horizontal end of a straight wire, in cells."""
-WIDE_SPACINGS = 2
-"""The number of spacings, from the first on, that only maps use."""
+MAP_SPACING_COUNT = 2
+"""The number of items at the start of `SPACINGS` that only maps use."""
 
 
 def column_placeholders(placeholders: Placeholders, column: int) -> Mapping[int, str]:
@@ -199,7 +199,7 @@ def _make_gap(
         len(title) + 1 - output_column.width - SPACINGS[-1][1],
     )
     wires = route_wires(layout, pitch, (width - least - 2, height), free, glyphs, is_only=is_only)
-    return ColumnGap(wires, title, tuple(tokens), min(room, MAX_STRAIGHT_END) if wires.straight_width else room)
+    return ColumnGap(wires, title, tuple(tokens), min(room, MAX_STRAIGHT_END_LENGTH) if wires.straight_width else room)
 
 
 def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
@@ -232,13 +232,13 @@ def _join_token(layout: StageLayout, axis: int) -> str:
     return names if len(names) <= MAX_DIM_WIDTH else f"+ {len(operands)} operands"
 
 
-def _end_labels(layout: StageLayout) -> dict[int, str]:
+def _wire_end_labels(layout: StageLayout) -> dict[int, str]:
     """Return the labels of wires that end inside a stage, keyed by axis.
 
     A label states whether the axis is summed or repeated.
 
     >>> import shapecalc as sc
-    >>> _end_labels(stage_layouts(sc.broadcast((8, 1, 6), (7, 1)))[0])
+    >>> _wire_end_labels(stage_layouts(sc.broadcast((8, 1, 6), (7, 1)))[0])
     {1: 'repeated'}
     """
     if layout.stage.kind not in LABELLED_KINDS:
@@ -250,7 +250,7 @@ def _end_labels(layout: StageLayout) -> dict[int, str]:
     return {axis: "summed" if is_window or axis in summed else "repeated" for axis in axes}
 
 
-def _operand_labels(layout: StageLayout, glyphs: GlyphSet) -> dict[int, str]:
+def _operand_dim_labels(layout: StageLayout, glyphs: GlyphSet) -> dict[int, str]:
     """Return the labels of output dims that come only from another operand.
 
     A label is the name of the dim in that operand. The labels are keyed by output dim.
@@ -269,8 +269,8 @@ def _label_width(layout: StageLayout, glyphs: GlyphSet) -> int:
 
     The width is 0 if the stage has no labels.
     """
-    ends = max(map(len, _end_labels(layout).values()), default=-LABEL_SPACE)
-    names = max(map(len, _operand_labels(layout, glyphs).values()), default=-LABEL_SPACE)
+    ends = max(map(len, _wire_end_labels(layout).values()), default=-LABEL_SPACE)
+    names = max(map(len, _operand_dim_labels(layout, glyphs).values()), default=-LABEL_SPACE)
     return ends + names + 2 * LABEL_SPACE if max(ends, names) > 0 else 0
 
 
@@ -382,7 +382,7 @@ def _lay_out_columns(
     reserved, most = (2, 20) if is_map and is_long_permutation(all_layouts) else (4, 16)
     pitch = 1 + (has_knots and axes <= MAX_SPACED_AXES)
     pitch = pitch if height is None else choose_row_pitch(axes, height, reserved, most)
-    for lines, room in SPACINGS if is_map else SPACINGS[WIDE_SPACINGS:]:
+    for lines, room in SPACINGS if is_map else SPACINGS[MAP_SPACING_COUNT:]:
         if lines > pitch:
             continue
         stages = zip(all_layouts, columns, columns[1:], strict=False)
@@ -583,11 +583,11 @@ class _FlowDrawing(Record):
         end of the gap. A label that overlaps another wire is omitted.
         """
         (left, right), strokes = edges, self.canvas.glyphs
-        for axis, label in _end_labels(layout).items():
+        for axis, label in _wire_end_labels(layout).items():
             text, style = f"{strokes.pointer} {label}", self._line_style(layout, (), (axis,), column_index)
             if self.canvas.is_blank(left + 2, self._canvas_line(axis), len(text)):
                 self.canvas.write_text(left + 1, self._canvas_line(axis), text, style)
-        for out, name in _operand_labels(layout, strokes).items():
+        for out, name in _operand_dim_labels(layout, strokes).items():
             text, style = f"{name} {strokes.horizontal}", self._line_style(layout, (out,), (), column_index)
             if self.canvas.is_blank(right - len(text) - 1, self._canvas_line(out), len(text) + 1):
                 self.canvas.write_text(right - len(text), self._canvas_line(out), text, style)
@@ -626,9 +626,9 @@ class _FlowDrawing(Record):
 
 
 def _first_step(layout: StageLayout, out_dims: Collection[int], axes: Collection[int]) -> int:
-    """Return the index of the first step that determines or drops some given dim.
+    """Return the index of the first step that determines a dim or drops an axis.
 
-    Such a step determines one of `out_dims`, or drops one of `axes`.
+    Only the output dims in `out_dims` and the input axes in `axes` are considered.
     """
     if out_dims:
         return min(layout.cells[out].step_index for out in out_dims)
@@ -681,7 +681,7 @@ def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet)
 
 @lru_cache(maxsize=256)
 def _step_style(step_index: int, bold: bool | None = None) -> Style:
-    """Return the style of a text that opens a step when it is clicked."""
+    """Return the style of a text on which a click opens a step."""
     return Style(bold=bold, meta={"step": step_index})
 
 

@@ -62,7 +62,10 @@ TABLE_GAP = 4
 """The number of spaces between two tables."""
 MAX_VALUE_WIDTH = 8
 TINTS = ("#F4B6A0", "#F7DC8C", "#B9E3A4", "#9ADBD3", "#A5C8F4", "#C9B6F0", "#F2B3D6", "#D3CDC0")
-"""The background colours of elements; an index along the tinted axis selects one, modulo their number."""
+"""The background colours of elements.
+
+The index of an element along the tinted axis, modulo the number of colours, is the index of its colour.
+"""
 TINT_INK = "#000000"
 """The text colour of elements on the backgrounds `TINTS`."""
 MAX_COMPARED_ELEMENTS = 4096
@@ -117,8 +120,8 @@ class ElementTable(Record):
     def block_rows(self) -> int:
         """The number of rows per block.
 
-        The last axis forms the columns. The number is the size of the innermost of the other axes that is larger than
-        1.
+        The last axis is horizontal. Of the other axes, the innermost axis with a size above 1 has this number of rows;
+        if there is no such axis, a block has one row.
         """
         return next((size for size in reversed(self.shape[:-1]) if size > 1), 1)
 

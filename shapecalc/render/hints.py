@@ -186,8 +186,8 @@ def make_dim_question(stage: Stage, step: Step, out_dim: int | None = None, *, n
 def should_ask_for_dim(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
     """Return whether to ask the user to predict an output dim.
 
-    This is the case for dims that are inferred or copied by a 0. It is not the case for other dims that are unchanged
-    or have their sizes in the request.
+    Dims that are inferred, or copied by a 0, are always predicted. Another dim is predicted unless the stage leaves it
+    unchanged, or the request contains its size.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages

@@ -47,7 +47,7 @@ def format_page(source: str, width: int = 78) -> str:
 
 
 def remove_escapes(text: str) -> str:
-    r"""Replace roff escapes with the characters for which they stand.
+    r"""Replace roff escapes with the characters that they represent.
 
     >>> print(remove_escapes(r"\-1 isn\(aqt"))
     -1 isn't
@@ -201,7 +201,7 @@ class _Page:
         self.display_indent = None
 
     def add_example(self, words: list[str]) -> None:
-        """Add a line of literal text as a display of its own."""
+        """Add a display that contains one line of literal text."""
         self.end_paragraph()
         self.add_line(remove_escapes(" ".join(words)), sum(self.indents[-1]) + DISPLAY_INDENT)
 

@@ -382,9 +382,9 @@ def _operand_bars(
 
 
 def _window_parameters(step: Step) -> dict[str, Any]:
-    """Return the size of an axis and its parameters, keyed by name.
+    """Return the size of an axis, and the parameters of its window or padding.
 
-    The parameters describe a window or a padding.
+    The size and the parameters are keyed by name.
     """
     window = step.facts.get("window")
     numbers = step.facts if window is None else {name: getattr(window, name) for name in WINDOW_DEFAULTS}
@@ -392,7 +392,7 @@ def _window_parameters(step: Step) -> dict[str, Any]:
 
 
 def is_first_step_with_parameters(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
-    """Return whether a step is the first of its stage with these window parameters."""
+    """Return whether no earlier step of the stage has the same window parameters."""
     window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
     return step is next(
         (other for other in window_steps if step and _window_parameters(other) == _window_parameters(step)), None

@@ -61,10 +61,10 @@ from shapecalc.render.wires import draw_wires, route_wires
 InformativeSteps = dict[int, tuple[StageLayout, Step | None]]
 """The steps with informative pictures, keyed by step index.
 
-A value is the layout of the stage with the step, or with None for a refusal.
+A value consists of the layout of the stage and the step, which is None for a refusal.
 """
 TIMES = " * "
-OPEN_LINE_LENGTH = 3
+HIDDEN_DIM_LINE_LENGTH = 3
 """The length of the line before a hidden dim, in cells."""
 NO_ROOM_NOTE = "no room for lines"
 MAX_PICTURES = 4
@@ -296,8 +296,8 @@ def _bar_lines(
     """Draw an element budget as bars, or return None if the bars do not fit.
 
     `have` and `known` are the element counts of the input dims and of the known dims. `size` is the available width in
-    cells and height in lines. A block of a bar represents one element or, if the bars are then too long, the smallest
-    sufficient common divisor of both counts.
+    cells and height in lines. A block of a bar represents one element. If the bars are then too long, a block
+    represents several elements; their number is the smallest common divisor of both counts with which the bars fit.
     """
     width, height = size
     word = "known" if budget.inferred_index is not None else "want"
@@ -377,7 +377,7 @@ def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
     result, gap = Text(), " " * (cells_per_element > 2)
     for char in bar.divide(range(1, len(bar))):
         width = 1 if char.plain == glyphs.vertical else cells_per_element - len(gap)
-        # for a bar of one block, the list also contains the spans of empty parts
+        # if the bar has one block, its spans can include empty spans
         styles = [span.style for span in char.spans if span]
         result.append_text(Text(char.plain * width + gap, *styles))
     return result
@@ -516,9 +516,9 @@ def _draw_stage_canvas(
     draw_wires(canvas, wires, (left, right), lambda axes, outs: _wire_style(layout, axes, outs, step_index))
     if is_vector:
         canvas.dash_lines(left, right)
-    end = (glyphs.copied_size_line if is_vector else glyphs.horizontal) * OPEN_LINE_LENGTH
+    end = (glyphs.copied_size_line if is_vector else glyphs.horizontal) * HIDDEN_DIM_LINE_LENGTH
     for row in (row for row, cell in enumerate(layout.cells) if cell.placeholder):
-        canvas.write_text(right - OPEN_LINE_LENGTH, 1 + pitch * row, end, "dim")
+        canvas.write_text(right - HIDDEN_DIM_LINE_LENGTH, 1 + pitch * row, end, "dim")
     for row, (text, cell) in enumerate(zip(before, layout.cells_before, strict=True)):
         canvas.write_text(0, 1 + pitch * row, f"{row}", "dim")
         canvas.write_text(3, 1 + pitch * row, text, mark_colour(cell.mark))

@@ -173,8 +173,8 @@ def _terminal_line_count(text: Text, width: int) -> int:
 def format_problem(problem: Problem, pieces: list[tuple[str | None, str]], width: int | None = None) -> Group:
     """Format a problem: its message, the command line with carets, and its hint.
 
-    The carets are below the faulty token. `pieces` are the words of the command line, each after the name of its
-    argument or None. The message and the hint are wrapped to `width` characters, unless it is None.
+    The carets are below the faulty token. `pieces` are pairs of an argument name, or None, and a word of the command
+    line. The message and the hint are wrapped to `width` characters, unless it is None.
 
     >>> from rich import print
     >>> problem = Problem("indivisible", "24 elements cannot be divided by 5", "try 4,-1", "target", 1, (2, 4))
@@ -242,14 +242,14 @@ def comparison_table(comparison: Comparison) -> Table:
         table.add_row(
             "*" if differs else "",
             row.dialect,
-            _setting_of_row(row),
+            _format_row_setting(row),
             Text(verdict_text(row.trace)),
             style="bold" if differs else "",
         )
     return table
 
 
-def _setting_of_row(row: ComparisonRow) -> str:
+def _format_row_setting(row: ComparisonRow) -> str:
     """Format the setting of a comparison row, and mark the default."""
     setting = ", ".join(f"{name} {setting_text(value)}" for name, value in row.options.items() if name != "dtype")
     switch, switch_value = DIALECTS[row.dialect].switch, row.trace.traces[-1].request.switch

@@ -395,7 +395,7 @@ class FilmBuilder:
         self.tape_rows = max(1, (height - TAPE_HEADING_ROW - 2 - (height >= LOW_HEIGHT) - self.sentence_rows - 1) // 2)
         """The maximum height of a tape, in rows, if two tapes are visible."""
         self.budget_gap = self.tape_gap = 0
-        """The numbers of blank rows around the division of a -1, and between two tapes."""
+        """The number of blank rows around the division of a -1, and that between two tapes."""
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
         self.prompt: FilmQuestion | None = None

@@ -3,11 +3,12 @@
 The layout of a refused stage contains the dims that were resolved before the refusal, and the problem. If no sizes meet
 the conditions of a stage, its layout contains all dims and the problem.
 
-The origin of a dim consists of the input axes, or parts of axes, whose elements the dim contains. Origins determine the
-wires and marks. A wire connects an input dim to an output dim that depends on it. The mark of a dim lists the axes and
-parts of its origin, outermost first. An axis is listed by its name or by a letter; the parts of a split axis are
-numbered. After axes a and c are merged, the mark is `ac`; after c is split, the marks are `c1` and `c2`. A dim that
-mixes axes, as in 6,4 reshaped to 4,6, does not consist of complete parts. Such dims have the marks `~x` and `~y`.
+The origin of a dim consists of the input axes, or parts of axes, whose elements the dim contains. An atom is an item of
+an origin, usually one of these axes or parts; `core.origins` defines all kinds of atoms. Origins determine the wires
+and marks. A wire connects an input dim to an output dim that depends on it. The mark of a dim lists the axes and parts
+of its origin, outermost first. An axis is listed by its name or by a letter; the parts of a split axis are numbered.
+After axes a and c are merged, the mark is `ac`; after c is split, the marks are `c1` and `c2`. A dim that mixes axes,
+as in 6,4 reshaped to 4,6, does not consist of complete parts. Such dims have the marks `~x` and `~y`.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class DimCell(Record):
 
 
 class StageLayout(Record):
-    """The layout of a stage: its dims before and after it, and the wires between them."""
+    """The layout of a stage: the dims before and after it, and the wires between them."""
 
     stage: Stage
     name: str
@@ -510,7 +511,7 @@ def _refused_dim(request: Request, stage: Stage, cells: Sequence[DimCell], probl
     """Return the index of the refused output dim, or None.
 
     If the problem does not concern the argument of the stage, this is the first unresolved output dim. If one item of
-    the argument stands for several dims, this is the only unresolved dim with the refused value.
+    the argument represents several dims, this is the only unresolved dim with the refused value.
     """
     if problem.argument != stage.argument:
         first_unknown = next((out for out, cell in enumerate(cells) if cell.dim is None), None)
@@ -821,7 +822,7 @@ def unresolved_trace(answer: Trace | Chain) -> Trace:
 
 
 def unresolved_dims(answer: Trace | Chain, step_count: int) -> tuple[tuple[int, int], ...]:
-    """Return the positions of the dims that the first `step_count` steps leave open.
+    """Return the positions of the dims that the first `step_count` steps do not resolve.
 
     A position consists of the column in the flow diagram and the index in the column.
     """

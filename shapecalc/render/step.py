@@ -304,7 +304,7 @@ def dim_reason_lines(answer: Trace | Chain, indent: int, width: int, step_index:
 def _step_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int | None) -> list[Text]:
     """Return the reason for each dim of a stage.
 
-    Returns an empty list if no step of its own determines some dim.
+    Returns an empty list if some dim is not determined by a step of its own.
     """
     reasons = list[Text]()
     for out, cell in enumerate(layout.cells):
@@ -343,9 +343,9 @@ def origin_reasons(answer: Trace | Chain) -> list[str]:
 
 
 def _describe_atom(atom: OriginAtom, shape: Shape, split_axes: Collection[int]) -> str:
-    """Describe the origin of a part of an output dim, as in `is new`.
+    """Describe the origin of a part of an output dim, as in `is repeated`.
 
-    `split_axes` are the axes that are split into mixed-radix digits. Of another axis, the part may read only some
+    `split_axes` are the axes that are split into mixed-radix digits. The part of any other axis can be a subset of its
     indices.
     """
     match atom:
@@ -366,7 +366,7 @@ def _describe_atom(atom: OriginAtom, shape: Shape, split_axes: Collection[int]) 
 
 
 def _describe_axis_part(atom: AxisAtom, dim: Dim, *, is_digit: bool) -> str:
-    """Describe the part of an input dim that an atom reads.
+    """Describe the part of an input dim from which an output dim comes.
 
     If `is_digit` is True, the part is a mixed-radix digit of the index along the axis; otherwise, it is a subset of the
     indices.

@@ -183,8 +183,8 @@ def draw_join_tapes(answer: Trace | Chain, width: int = 78, glyphs: GlyphSet = U
 def draw_uneven_rows(count: int, length: int, width: int, glyphs: GlyphSet = UNICODE) -> Text | None:
     """Draw elements in rows of a length that does not divide the element count.
 
-    The last row contains the elements that are left over; its other places are marked. Returns None if there are too
-    many elements or rows, or if a row does not fit the width.
+    The last row contains the remaining elements; its empty cells are marked. Returns None if there are too many
+    elements or rows, or if a row does not fit the width.
 
     >>> from shapecalc.render.canvas import ASCII
     >>> print(draw_uneven_rows(7, 3, 40, ASCII))

@@ -55,7 +55,7 @@ class Trunk(Record):
     dims: tuple[tuple[int, ...], ...]
     """The output dims of each right end."""
     track: int = 0
-    """The number of the trunk, from the left, among the trunks that are side by side."""
+    """The index of the trunk, from the left, among adjacent trunks."""
 
     @property
     def span(self) -> range:
@@ -286,8 +286,8 @@ def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> 
 def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: WireStyleFunction) -> None:
     """Draw wires between two columns of the canvas, below the heading.
 
-    `ends` are the first and the last x coordinate of the wires. Nothing is drawn if the wires do not fit; the dims are
-    then related by their marks alone.
+    `ends` are the first and the last x coordinate of the wires. Nothing is drawn if the wires do not fit; only the
+    marks then show how the dims are related.
     """
     left, right = ends
     if wiring.straight_width:

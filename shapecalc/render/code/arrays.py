@@ -44,7 +44,7 @@ from shapecalc.render.code.dims import (
 
 
 class ArrayFramework(Record):
-    """The limits of a framework, and its expressions that are not signatures of ops."""
+    """The limits of a framework, and templates for code that no op signature describes."""
 
     name: str
     take_template: str
@@ -144,7 +144,8 @@ class ArrayWriter(CodeWriter):
     def dim_expression(self, dim: RequestedDim, unchanged_placeholder: str = "") -> str:
         """Return the expression for a dim of a requested shape.
 
-        For a dim that the op does not change, this is `unchanged_placeholder`, unless it is empty.
+        If the op does not change the dim, and `unchanged_placeholder` is not empty, `unchanged_placeholder` is
+        returned.
         """
         if dim.inferred:
             return "-1"
@@ -238,7 +239,7 @@ class ArrayWriter(CodeWriter):
         self.emit_assignment(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
 
     def check_rank_limit(self, operation: str, rank: int, max_rank: int | None) -> None:
-        """Raise `ShapeError` (usage) if a rank exceeds the framework's limit.
+        """Raise `ShapeError` (usage) if `rank` exceeds `max_rank`.
 
         `operation` is the verb in the error message, such as `slice`.
         """

@@ -26,13 +26,13 @@ JAX uses the signatures of NumPy.
 
 
 class ArgumentReader:
-    """The arguments of a request, with a record of those that were read.
+    """The arguments of a request, and a record of the arguments that were read.
 
-    If an argument is never read, the code would ignore it; the request is then refused.
+    A request with an unread argument is refused, because the code would ignore this argument.
     """
 
     def __init__(self, trace: Trace) -> None:
-        """Record that no argument of the request was read."""
+        """Start with all arguments of the request unread."""
         self.trace, self._arguments, self.unread = trace, trace.request.arguments, [*trace.request.arguments]
 
     def read(self, name: str, default: Any = None) -> Any:

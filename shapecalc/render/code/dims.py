@@ -127,15 +127,15 @@ class EmittedCall(Record):
         return self.stage.after or ()
 
     def require_move(self, kind: type[MoveType]) -> MoveType:
-        """Return the stage's move after a check of its type.
+        """Return the move of the stage, which must be an instance of `kind`.
 
-        A move, such as `Permute`, describes where each element goes. It must be an instance of `kind`.
+        A move, such as `Permute`, describes the new position of each element.
         """
         assert isinstance(self.stage.move, kind)
         return self.stage.move
 
     def steps_by_rule(self, *rules: str) -> list[Step]:
-        """Return the steps of the stage whose rule is one of `rules`."""
+        """Return each step of the stage if its rule is one of `rules`."""
         return [step for step in self.stage.steps if step.rule in rules]
 
     def axes_to_drop(self) -> list[int]:
@@ -201,7 +201,7 @@ class EmittedCall(Record):
         )
 
     def partial_ranges(self) -> tuple[IndexSelection, ...]:
-        """Return the selected indices of each axis of which only a part is selected."""
+        """Return the selected indices of each axis that is not selected completely."""
         return tuple(selection for selection in self.index_selections() if str(selection) != ":")
 
 
@@ -285,7 +285,7 @@ def build_calls(
 
 
 def _calls_of_trace(trace: Trace, whole_ops: Sequence[str]) -> list[EmittedCall]:
-    """Return one call per stage of an op, or a single call if it is in `whole_ops`."""
+    """Return one call per stage of an op, or a single call for an op in `whole_ops`."""
     is_whole = trace.op in whole_ops and trace.stages
     repeats = trace.request.arguments["repeats"] if is_whole else ()
     if trace.op == TILE.name and is_whole:
@@ -332,7 +332,7 @@ def _merge_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
 
 
 def _keep_first_inferred(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
-    """Clear the flag `inferred` of all dims except the first that has it."""
+    """Clear the flag `inferred` of all dims except the first inferred dim."""
     inferred_axis = next((axis for axis, dim in enumerate(dims) if dim.inferred), None)
     return tuple(replace(dim, inferred=axis == inferred_axis) for axis, dim in enumerate(dims))
 
@@ -559,7 +559,7 @@ class RuntimeSizes:
     """
 
     def __init__(self, shape: Shape) -> None:
-        """Find the sizes of names that follow from the shape of `x`."""
+        """Express each name that the shape of `x` determines."""
         self.axis_by_dim: dict[Dim, Dim] = {}
         for axis, dim in enumerate(shape):
             self.axis_by_dim.setdefault(dim, named_dim(f"[{axis}]"))
@@ -581,11 +581,11 @@ class RuntimeSizes:
         if dim in self.axis_by_dim:
             return self.axis_by_dim[dim]
         for known_product in self.products:
-            power = self._factor_power(dim, known_product)
+            power = self._exponent_of_factor(dim, known_product)
             dim = _multiply_power(_multiply_power(dim, known_product, -power), self.axis_by_dim[known_product], power)
         return substitute_dims(dim, self.known)
 
-    def _factor_power(self, dim: Dim, part: Dim) -> int:
+    def _exponent_of_factor(self, dim: Dim, part: Dim) -> int:
         """Return the exponent of the largest power of `part` that divides `dim`.
 
         Names that the shape of `x` determines are ignored. The exponent is negative if `part` divides the denominator
@@ -765,7 +765,7 @@ def shape_comment(answer: Trace | Chain) -> str:
 
 
 def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
-    """Return warnings about an answer's conditions, and about several dialects."""
+    """Return warnings about the conditions of an answer, and about different dialects."""
     warnings = [f"holds when {condition.phrase}" for condition in answer.conditions]
     dialects = list(dict.fromkeys(trace.dialect for trace in answer.traces))
     if len(dialects) > 1:

@@ -114,7 +114,7 @@ TORCH_DEFAULTS = {
     for argument in signature.arguments
     if signature.path.startswith(TORCH_FUNCTIONAL) and argument.param != "stride"
 }
-"""The (name, value) pairs of the default arguments of PyTorch's functions for windows.
+"""The default arguments of PyTorch's window functions, as (name, value) pairs.
 
 Calls omit an argument that equals its default. A stride is never omitted, because its default depends on the function.
 """
@@ -314,8 +314,8 @@ def operand_expression(framework: str, arguments: ArgumentReader, tensor: str, f
     call = OperandCall(framework, arguments, tensor, tuple(operand_variables(trace, tensor, first_number)))
     if trace.op == PAD.name and framework in PAD_SEMANTICS:
         check_pad_accepted(call)
-    if framework in WINDOW_WRITERS and trace.op in (CONV.name, POOL.name, UPSAMPLE.name):
-        return WINDOW_WRITERS[framework](call)
+    if framework in WINDOW_CALL_FORMATTERS and trace.op in (CONV.name, POOL.name, UPSAMPLE.name):
+        return WINDOW_CALL_FORMATTERS[framework](call)
     shapes = [
         trace.input,
         *[shape for stage in trace.stages if isinstance(stage.move, Combine) for shape in stage.move.operands],
@@ -353,7 +353,7 @@ def read_windows(arguments: ArgumentReader) -> list[Window]:
 
 
 def check_window_rules(arguments: ArgumentReader, target: str) -> None:
-    """Raise `ShapeError` (usage) for window rules that neither PyTorch nor ONNX has.
+    """Raise `ShapeError` (usage) for window rules that neither PyTorch nor ONNX supports.
 
     Examples are channels in the last dim, windows that start in the padding, and the output sizes of ONNX Runtime.
     """
@@ -468,7 +468,7 @@ def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{name}={text}" for name, text in argument_texts.items() if (name, str(text)) not in TORCH_DEFAULTS]
 
 
-WINDOW_WRITERS: Mapping[str, Callable[[OperandCall], str]] = {"torch": torch_window_call}
+WINDOW_CALL_FORMATTERS: Mapping[str, Callable[[OperandCall], str]] = {"torch": torch_window_call}
 """The function that formats the call of a convolution, a pool or an upsampling, keyed by framework."""
 
 

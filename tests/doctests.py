@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-class Failures(doctest.DocTestRunner):
+class FailureCollector(doctest.DocTestRunner):
     """A doctest runner that collects the failing examples with their actual output."""
 
     def __init__(self):
@@ -41,7 +41,7 @@ def update_session(text: str) -> str:
 
 def update_examples(text: str, tests: list[doctest.DocTest]) -> str:
     """Return a text in which the examples of its doctests have their actual output."""
-    failures, lines = Failures(), text.splitlines()
+    failures, lines = FailureCollector(), text.splitlines()
     for test in tests:
         failures.run(test, out=lambda _: None)
     for number, example, got in sorted(failures.failed, key=lambda failure: failure[0], reverse=True):

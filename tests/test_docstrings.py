@@ -122,11 +122,11 @@ class Scopes:
         own = self.classes.get(name, set())
         return own.union(*[self.members(base) for base in own & {*self.classes} if base != name])
 
-    def missing(self, path: Path) -> Iterator[str]:
+    def iter_missing(self, path: Path) -> Iterator[str]:
         tree = ast.parse(path.read_text("utf-8"))
-        yield from self._missing(tree, self.everywhere | self.by_path[path])
+        yield from self._iter_missing(tree, self.everywhere | self.by_path[path])
 
-    def _missing(self, node: ast.AST, scope: set[str]) -> Iterator[str]:
+    def _iter_missing(self, node: ast.AST, scope: set[str]) -> Iterator[str]:
         if isinstance(node, Functions):
             scope = scope | parameters(node)
         if isinstance(node, ast.ClassDef):
@@ -134,12 +134,12 @@ class Scopes:
         if isinstance(node, Documented):
             for text in docstrings(node):
                 for word in re.findall(r"`([^`\n]+)`", text):
-                    if not self.exists(word, scope):
+                    if not self.has_name(word, scope):
                         yield f"{getattr(node, 'name', 'module')}: `{word}`"
         for child in ast.iter_child_nodes(node):
-            yield from self._missing(child, scope)
+            yield from self._iter_missing(child, scope)
 
-    def exists(self, word: str, scope: set[str]) -> bool:
+    def has_name(self, word: str, scope: set[str]) -> bool:
         if re.fullmatch(r"_?[a-z][a-z0-9_]*(\(\))?|_[A-Za-z]\w*", word):
             name = word.removesuffix("()")
             return name in scope or is_known_function(name)
@@ -163,7 +163,7 @@ SCOPES = Scopes(TREES)
 
 @pytest.mark.parametrize("path", [*TREES], ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_identifiers_in_docstrings_exist(path):
-    assert [*SCOPES.missing(path)] == []
+    assert [*SCOPES.iter_missing(path)] == []
 
 
 @pytest.mark.parametrize(
@@ -174,4 +174,4 @@ def test_missing_identifiers_are_found(tmp_path, docstring, missing):
     path = tmp_path / "module.py"
     path.write_text(f'def f(number):\n    """{docstring}"""\n')
     SCOPES.by_path[path] = {"f"}
-    assert [*SCOPES.missing(path)] == missing
+    assert [*SCOPES.iter_missing(path)] == missing

@@ -204,8 +204,8 @@ SITE_COMMAND = Command(
 def answer_line(text: str, *options: str) -> str:
     """Run the command line `text` with more options, and return the results as JSON.
 
-    The keys are `code`, the exit code, `out`, the text on stdout, `told`, the text on stderr, and `picture`, an SVG or
-    an empty string.
+    The keys are `code` (the exit code), `out` (the text on stdout), `told` (the text on stderr) and `picture` (an SVG
+    or an empty string).
 
     >>> json.loads(answer_line("2,3,4 0,-1", "--quiet"))
     {'code': 0, 'out': '', 'told': '', 'picture': ''}

@@ -15,13 +15,13 @@ from shapecalc.reading.commands import argument_texts, command_line, command_pie
 from shapecalc.reading.options import Option
 from shapecalc.render.stage_layout import stage_layouts
 from tests.cli import test_transcripts as cli
-from tests.invented import invented
+from tests.invented_params import invented_params
 from tests.sampling import each_row
 from tests.transcripts import transcripts
 
-__all__ = ["invented"]
+__all__ = ["invented_params"]
 
-pytestmark = pytest.mark.usefixtures("invented")
+pytestmark = pytest.mark.usefixtures("invented_params")
 
 
 @pytest.mark.parametrize("lines", transcripts(Path(cli.__file__).parent / "transcripts" / "invented", cli.SIGNS))

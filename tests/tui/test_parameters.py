@@ -7,12 +7,12 @@ import pytest
 from shapecalc.core.text import split_outside_brackets
 from shapecalc.tui.dialogs import widget_help
 from shapecalc.tui.question import question_command, question_from_words, resolve_question
-from tests.invented import invented
+from tests.invented_params import invented_params
 from tests.tui.driven import driven
 
-__all__ = ["invented"]
+__all__ = ["invented_params"]
 
-pytestmark = pytest.mark.usefixtures("invented")
+pytestmark = pytest.mark.usefixtures("invented_params")
 
 LINES = [
     ("shapecalc squeeze 2,1,3 --reverse", {"reverse": "1"}, (3, 2)),
@@ -56,8 +56,8 @@ def test_parameter_words_can_be_typed_letter_by_letter():
 
 
 def test_parameter_help_lists_valid_texts():
-    assert widget_help("field-reverse", "squeeze") == "reverse: whether the dims come back in reverse: 0 or 1"
-    assert widget_help("field-mode", "squeeze") == "mode: torch: where the new dim goes: HEAD or TAIL"
+    assert widget_help("field-reverse", "squeeze") == "reverse: reverse the order of the dims: 0 or 1"
+    assert widget_help("field-mode", "squeeze") == "mode: torch: the position of the new dim: HEAD or TAIL"
 
 
 @driven("squeeze", "2,1,3", "--dialect", "torch", size=(100, 30))

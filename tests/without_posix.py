@@ -1,4 +1,4 @@
-"""Run a command line without the modules, functions and signals of POSIX: `python tests/lacking.py WORDS...`."""
+"""Run a command line without the modules, functions and signals of POSIX: `python tests/without_posix.py WORDS...`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 
 from shapecalc.cli import terminal
 from shapecalc.core.problem import ShapeError
-from tests import lacking
+from tests import without_posix
 from tests.cli.conftest import ROOT, run_program
 
 WORDS = [
@@ -45,17 +45,17 @@ def run_in_folder(folder, *words):
 @pytest.mark.parametrize("words", WORDS, ids=lambda words: " ".join(words)[:30])
 def test_missing_system_modules_do_not_change_commands(words, tmp_path):
     expected = run_in_folder(tmp_path / "complete", "-m", "shapecalc", *words)
-    assert run_in_folder(tmp_path / "lacking", str(ROOT / "tests" / "lacking.py"), *words) == expected
+    assert run_in_folder(tmp_path / "lacking", str(ROOT / "tests" / "without_posix.py"), *words) == expected
     assert "Traceback" not in expected[2]
 
 
 def test_missing_system_modules_are_really_missing():
-    code = "import tests.lacking, os, signal; tests.lacking.remove_posix_features()\n"
+    code = "import tests.without_posix, os, signal; tests.without_posix.remove_posix_features()\n"
     code += "print(*vars(os), *vars(signal), *os.environ)\n"
     code += "exec('import readline', {'__name__': 'shapecalc.cli.x'})"
     ran = run_program([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ran.returncode, "No module named 'readline'" in ran.stderr) == (1, True)
-    assert not {*lacking.FUNCTIONS, *lacking.SIGNALS, "TERM"} & {*ran.stdout.split()}
+    assert not {*without_posix.FUNCTIONS, *without_posix.SIGNALS, "TERM"} & {*ran.stdout.split()}
 
 
 def test_app_opens_without_termios(monkeypatch):
@@ -83,7 +83,9 @@ def test_workers_start_without_fork(monkeypatch):
 
 @pytest.mark.slow
 def test_modules_do_not_import_system_specific_modules():
-    paths = [path for path in Path(ROOT / "shapecalc").rglob("*.py") if {*top_level_imports(path)} & lacking.MODULES]
+    paths = [
+        path for path in Path(ROOT / "shapecalc").rglob("*.py") if {*top_level_imports(path)} & without_posix.MODULES
+    ]
     assert paths == []
 
 

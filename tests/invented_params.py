@@ -19,7 +19,7 @@ MODE = Param("mode", ParamType.CHOICE, "torch: the position of the new dim", cho
 KEEP_ONE = Param("keep_one", ParamType.FLAG, "torch: insert a new dim of 1")
 
 
-def resolve_invented(shape, rules, axes=None, reverse=None, mode="HEAD", keep_one=None):
+def squeeze_with_invented_params(shape, rules, axes=None, reverse=None, mode="HEAD", keep_one=None):
     """Resolve a squeeze with the invented parameters as a sequence of other ops."""
     runs = [lambda before: squeeze(before, rules, axes)]
     if keep_one:
@@ -30,11 +30,13 @@ def resolve_invented(shape, rules, axes=None, reverse=None, mode="HEAD", keep_on
 
 
 @pytest.fixture
-def invented(monkeypatch):
+def invented_params(monkeypatch):
     """Add the invented parameters to squeeze during a test."""
     monkeypatch.setattr(requests, "_setting_cache", {})  # the cache contains settings of the original squeeze
     op = OPS["squeeze"]
-    monkeypatch.setitem(OPS.loaded, "squeeze", replace(op, params=(*op.params, REVERSE), resolve=resolve_invented))
+    monkeypatch.setitem(
+        OPS.loaded, "squeeze", replace(op, params=(*op.params, REVERSE), resolve=squeeze_with_invented_params)
+    )
     torch = DIALECTS["torch"]
     own = replace(torch.operators["squeeze"], params=(MODE, KEEP_ONE))
     operators = FrozenDict({**torch.operators, "squeeze": own})

@@ -218,6 +218,64 @@ def test_branches_know_that_a_name_is_not_none(test):
     assert describe_answer(answer_code(interpret_code(HELPERS + code, INPUT))) == "2,3"
 
 
+DEFAULTS = """
+import itertools
+
+
+class Causal(nn.Conv1d):
+    def __init__(self, width, out_width, kernel):
+        super().__init__(width, out_width, kernel, padding=kernel)
+        self.before = self.padding[0]
+        self.padding = (0,)
+
+    def forward(self, x):
+        return super().forward(F.pad(x, (self.before, 0)))
+
+
+class Net(nn.Module):
+    def __init__(self, config, width, inner=None):
+        super().__init__()
+        inner = inner or 4 * width
+        self.head = getattr(config, "head", None) or width
+        self.conv = Causal(width, inner, config.kernel)
+        self.embed = nn.Embedding(8, self.head, _freeze=True)
+
+    @staticmethod
+    def double(x):
+        return torch.cat([x, x])
+
+    def forward(self, x, index=[0]):
+        index[0] += len(list(itertools.product(range(2), range(3))))
+        x = self.conv(x)
+        return x, self.embed(torch.arange(0, self.head, 2)), x.new_zeros(index[0])
+
+
+class Outer(nn.Module):
+    def __init__(self, config, width, inner):
+        super().__init__()
+        self.net = Net(config, width, inner=inner)
+
+    def forward(self, x):
+        return self.net(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "where", "shapes"),
+    [
+        ("Net", "width=2,config.kernel=2", ["inner,4", "1,2", "6"]),
+        ("Net", "width=2,config.kernel=2,index=(5,)", ["inner,4", "1,2", "11"]),
+        ("Net", "width=2,config.kernel=2,config.head=6,inner=None", ["8,4", "3,6", "6"]),
+        ("Net", "width=2,inner=5,kernel=2", ["5,4", "head1,head", "6"]),
+        ("Net.double", "", ["4,3"]),
+    ],
+)
+def test_defaults_of_unknown_sizes(entry, where, shapes):
+    sizes = parse_named_sizes(where) if where else {}
+    code = interpret_code(HELPERS + DEFAULTS, INPUT, None, sizes, entry=entry)
+    assert [*map(shape_text, code.outputs or [answer_code(code).output])] == shapes
+
+
 def test_sizes_that_are_not_known_are_not_refused():
     code = "def f(x, mask):\n    a, b = x.split(torch.bincount(x[0].long()).tolist())\n    return a"
     with pytest.raises(ShapeError, match="is not known"):

@@ -60,6 +60,8 @@ class AssignmentEvaluator(FunctionEvaluator):
         if isinstance(owner, ObjectValue):
             self.undo_log.write(owner.attributes, attribute, value)
             self.add_child(owner, attribute, value)
+            if owner.layer is not None and (changed := change_argument(owner.layer, attribute, value)):
+                self.undo_log.write(owner.attributes, LAYER_KEY, changed)
         elif isinstance(owner, LayerInstance) and (changed := change_argument(owner, attribute, value)):
             self.assign_name(base, changed)
         elif isinstance(owner, LayerInstance) and can_change_shapes(owner, attribute, value):
@@ -233,6 +235,8 @@ class AssignmentEvaluator(FunctionEvaluator):
             key = self.make_dict_key(target.slice, self.evaluate(target.slice))
             self.undo_log.write(base.state, "items", base.items | {key: value})
             return
+        if isinstance(base, tuple):
+            raise self.error(target, "the items of a tuple cannot be assigned")
         if not isinstance(base, CodeList):
             if isinstance(base, TracedTensor):
                 self.check_item_shape(target, value)

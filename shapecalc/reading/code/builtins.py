@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
@@ -256,6 +257,19 @@ def _chain(call: Call) -> CodeValue:
     return CodeList([item for value in call.positional for item in _sequence_items(value, call)])
 
 
+MAX_PRODUCT_ITEMS = 1024
+"""The maximum number of items of `itertools.product`."""
+
+
+def _product(call: Call) -> CodeValue:
+    """Return the tuples of items, one of each list, like `itertools.product`."""
+    lists = [CodeList(_sequence_items(value, call)).items for value in call.positional]
+    count = math.prod(map(len, lists))
+    if count > MAX_PRODUCT_ITEMS or call.keywords:
+        raise call.error(f"a product of {count} items is not supported")
+    return CodeList([*itertools.product(*lists)])
+
+
 def _islice(call: Call) -> CodeValue:
     values, *ends = call.positional
     return tuple(CodeList(_sequence_items(values, call)).items[slice(*map(call.to_integer, ends))])
@@ -265,6 +279,7 @@ ITERATION_FUNCTIONS: Mapping[str, Callable[[Call], CodeValue]] = {
     "itertools.repeat": _repeat,
     "itertools.chain": _chain,
     "itertools.islice": _islice,
+    "itertools.product": _product,
 }
 """Implementations of the functions of itertools, keyed by full name."""
 MATH_FUNCTIONS: Mapping[str, Callable[[Call, ProgramSizes], CodeValue]] = {

@@ -491,6 +491,8 @@ class CallEvaluator(LayerEvaluator):
         """Call a method of an empty transformers cache, or return `MISSING` for an unknown method."""
         if name == "get_seq_length":
             return 0
+        if name == "get_mask_sizes" and node.args:
+            return self.evaluate(node.args[0]), 0
         if name == "update" and len(node.args) > 1:
             return tuple(self.evaluate_expressions(node.args[:2]))
         return MISSING  # type: ignore[no-any-return]
@@ -721,7 +723,7 @@ class CallEvaluator(LayerEvaluator):
         if isinstance(base, ShapeError):
             raise base
         if isinstance(base, Monomial) and isinstance(attribute, str) and name == "getattr":
-            return self.get_config_attribute(node, node.args[0], attribute)
+            return self.get_config_attribute(node, node.args[0], attribute, rest)
         library = dotted_name(node.args[0])
         is_library = library.partition(".")[0] in MODULE_NAMES
         if name == "hasattr" and is_library and self.is_library_callable(f"{library}.{attribute}"):
@@ -744,17 +746,27 @@ class CallEvaluator(LayerEvaluator):
 
     def get_dict_entry(self, node: ast.Call) -> CodeValue:
         """Return the entry that `get` looks up in an unknown dict by a string key."""
-        key = self.evaluate_binding(node.args[0])
+        key, *default = self.evaluate_bindings(node.args)
         if not (isinstance(key, str) and key.isidentifier()) or not isinstance(node.func, ast.Attribute):
             raise self.unknown_function_error(node)
-        return self.get_config_attribute(node, node.func.value, key)
+        return self.get_config_attribute(node, node.func.value, key, default)
 
-    def get_config_attribute(self, node: ast.Call, owner: ast.expr, name: str) -> CodeValue:
+    def get_config_attribute(self, node: ast.Call, owner: ast.expr, name: str, default: Sequence[Binding]) -> CodeValue:
         """Return the size that an attribute of an unknown object, such as a configuration, denotes.
 
-        The default of `getattr` is not used, because the object may have the attribute.
+        The default is returned if the user provides other attributes of the object, but not this one. If the user
+        provides none, the object may have the attribute.
         """
-        return self.lookup_size(node, f"{dotted_name(owner)}.{name}".lstrip("."))
+        path = f"{dotted_name(owner)}.{name}".lstrip(".")
+        prefix = f"{dotted_name(owner).rpartition('.')[2]}."
+        is_given = name in self.sizes or any(path.endswith(f".{size}") or path == size for size in self.sizes)
+        if is_given or not default or not any(prefix in size for size in self.sizes):
+            return self.lookup_size(node, path)
+        self.used_size_names.add(name)
+        if isinstance(default[0], ShapeError):
+            raise default[0]
+        self.notes[f"{truncate(self.source_text(node))} is read as its default"] = None
+        return default[0]
 
     def evaluate_type_test(self, node: ast.Call, name: str) -> CodeValue:
         """Evaluate an `isinstance` or `callable` call.

@@ -9,9 +9,11 @@ from shapecalc.reading.code.modules import walk_tree
 from shapecalc.reading.code.source import dotted_name
 
 
-def _is_number(value: object) -> bool:
-    """Return whether the value of a constant is a number other than a truth value."""
-    return type(value) in (int, float)
+def _is_number(node: ast.expr) -> bool:
+    """Return whether an expression is a number other than a truth value, or an operation or a tuple of numbers."""
+    if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List):
+        return all(_is_number(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
 def overridden_parameters(tree: ast.Module, name: str, initializer: ast.FunctionDef) -> set[str]:
@@ -33,7 +35,7 @@ def overridden_parameters(tree: ast.Module, name: str, initializer: ast.Function
         for call in _iter_constructions(tree, name)
         for parameter, value in _passed_arguments(call, positional)
         if parameter in defaults
-        and not _is_number(getattr(defaults[parameter], "value", None))
+        and not _is_number(defaults[parameter])
         and ast.dump(value) != ast.dump(defaults[parameter])
     }
 

@@ -57,6 +57,7 @@ from shapecalc.reading.code.values import (
     ObjectValue,
     TensorChunks,
     TracedTensor,
+    UnknownBranch,
     find_extremes,
     has_bool_items,
     initial_tensor,
@@ -81,6 +82,8 @@ UNKNOWN_KEY = float("nan")
 """The dict key that represents all unknown keys."""
 FALSE_ATTRIBUTES = {"is_cuda", "is_sparse", "is_nested", "is_quantized", "is_mps", "is_meta"}
 """Attributes of tensors that are False, because inputs are dense tensors on a CPU."""
+CACHE_PARTS = {"self_attention_cache", "cross_attention_cache", "is_updated"}
+"""The attributes of an empty cache of transformers that are caches, or the dict of updated layers."""
 OPAQUE_ATTRIBUTES = {"dtype", "device", "requires_grad", "grad", "itemsize", "layout"}
 """Attributes of tensors that are neither tensors nor sizes."""
 
@@ -276,9 +279,13 @@ class ExpressionEvaluator(InterpreterState):
     def evaluate_unknown_logic(self, node: ast.BoolOp) -> CodeValue:
         """Evaluate `and` or `or` with an unknown operand.
 
-        Returns nan, unless another operand determines the value.
+        Returns nan, unless another operand determines the value. An unknown size with a default, as in `size or 4`,
+        keeps its name.
         """
         decisive = isinstance(node.op, ast.Or)
+        values = [self.evaluate_binding(operand) for operand in node.values] if decisive else []
+        if values and all(map(is_dim, values)) and isinstance(values[0], Monomial) and self.may_be_none(values[0]):  # type: ignore[arg-type]
+            return values[0]
         for operand in node.values:
             if self.evaluate_truth(operand) is decisive:
                 return decisive
@@ -447,6 +454,8 @@ class ExpressionEvaluator(InterpreterState):
         value: Binding = MISSING
         if isinstance(base, TracedTensor):
             value = evaluate_tensor_attribute(base, attribute)
+        elif isinstance(base, LayerInstance) and base.name == "EncoderDecoderCache" and attribute in CACHE_PARTS:
+            return CodeDict({}) if attribute == "is_updated" else base
         elif isinstance(base, LayerInstance):
             value = base.children.get(attribute, layer_attribute(base, attribute, self.new_tensor))
         if value is not MISSING and not isinstance(value, ShapeError):
@@ -744,7 +753,17 @@ class ExpressionEvaluator(InterpreterState):
         mark = "" if dotted_name(part) else '"' if "'" in condition else "'"
         option = f"{mark}{condition}=False{mark}"
         hint = f"paste the lines of one, or give it: --where {option}"
-        return self.record_unknown_value(part, self.error(node, "which branch is taken is not known", hint), False)
+        unknown = UnknownBranch(self.error(node, "which branch is taken is not known", hint).problem)
+        unknown.tested = tuple(self.find_tested_values(test))
+        return self.record_unknown_value(part, unknown, False)
+
+    def find_tested_values(self, test: ast.expr) -> Iterator[Monomial]:
+        """Yield the values of the names in a condition that may be None."""
+        for node in ast.walk(test):
+            if isinstance(node, ast.Name | ast.Attribute) and dotted_name(node):
+                value = self.peek_value(node)
+                if isinstance(value, Monomial) and self.may_be_none(value):
+                    yield value
 
     def find_unknown_part(self, test: ast.expr) -> ast.expr:
         """Return the first part of a condition that has an unknown truth value."""

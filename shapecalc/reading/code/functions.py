@@ -488,13 +488,15 @@ class FunctionEvaluator(CallEvaluator):
         names = [argument.arg for argument in parameters]
         annotations = {argument.arg: argument.annotation for argument in parameters}
         defaults = self.reliable_defaults(function, has_numbers=not has_unknown_numbers)
-        if function.owner is not None and names:
+        if function.owner is not None and names and not function.is_static:
             frame.variables[names.pop(0)] = function.owner
         for name in names:
             if name in inputs:
                 frame.variables[name] = inputs[name]
             elif name in self.sizes:
-                frame.variables[name] = self.find_user_class(self.sizes[name])
+                value = self.find_user_class(self.sizes[name])
+                is_list = isinstance(value, tuple) and isinstance(defaults.get(name), ast.List)
+                frame.variables[name] = CodeList(value) if is_list else value  # type: ignore[arg-type]  # it is a tuple
                 self.used_size_names.add(name)
             elif name in defaults:
                 frame.variables[name] = self.evaluate_in_frame(function.frame, defaults[name])

@@ -673,7 +673,7 @@ def slice_logits_to_keep(hidden_states, logits_to_keep=0):
 
 def _frequencies(config, device=None, seq_len=None, layer_type=None):
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    return torch.zeros(width // 2), 1.0
+    return torch.arange(0, width, 2), 1.0
 
 
 ROPE_INIT_FUNCTIONS = {

@@ -25,6 +25,7 @@ from shapecalc.reading.code.values import (
     PartialValue,
     TensorChunks,
     TracedTensor,
+    UnknownBranch,
     derived_tensor,
     is_dim,
 )
@@ -143,7 +144,21 @@ def merge_values(left: Binding, right: Binding, error: ShapeError) -> Binding:
         return left
     if (called := _merge_callables(left, right, error)) is not None:
         return called
+    if (size := _merge_defaults(left, right, error)) is not None:
+        return size
     return left if type(left) is type(right) and (_is_constant(left) or is_dim(left)) and left == right else error
+
+
+def _merge_defaults(left: CodeValue, right: CodeValue, error: ShapeError) -> Monomial | None:
+    """Merge an unknown size with its default, as in `size = default if size is None else size`.
+
+    The name then denotes the size in both cases. Returns None for other values.
+    """
+    tested = error.tested if isinstance(error, UnknownBranch) else ()
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Monomial) and one in tested and is_dim(other) and other not in tested:
+            return one
+    return None
 
 
 def _merge_callables(left: CodeValue, right: CodeValue, error: ShapeError) -> CodeValue:

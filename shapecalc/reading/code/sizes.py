@@ -151,9 +151,9 @@ def _arange_shape(call: Call) -> Shape:
         raise call.error("the step is 0")
     if isinstance(length, int):
         return (max(0, -(-length // count)),)
-    if count != 1 or not is_dim(length):
+    if count < 1 or not is_dim(length) or (count > 1 and call.program is None):
         raise call.error("the number of steps is not known", "give sizes with --where")
-    return (length,)
+    return (length if count == 1 else call.program.floor_dim([length, count - 1], count, 0),)  # type: ignore[union-attr]
 
 
 def _linspace_shape(call: Call) -> Shape:

@@ -163,6 +163,8 @@ class CodeInterpreter(AssignmentEvaluator):
             or name
             in ACTIVATION_FUNCTIONS | LIBRARY_TABLES | MASK_FUNCTIONS | CACHE_CLASSES | {"dispatch_attention_fn"}
         )
+        if name == "ROPE_INIT_FUNCTIONS":
+            return self.find_in_library(frame, imported)
         if is_known or frame.path is None:
             return MISSING if is_known else self.find_in_library(frame, imported)
         value = self.find_in_module(find_module(frame.path, imported), imported.name)
@@ -452,7 +454,7 @@ class CodeInterpreter(AssignmentEvaluator):
             value = self.find_binding(name) if name else MISSING
             if isinstance(value, CodeList | CodeDict):
                 self.undo_log.write(value.state, "items", error)
-            elif isinstance(value, LayerInstance):
+            elif isinstance(value, LayerInstance | tuple):
                 self.assign_name(name, error)
 
     def record_in_place_change(self, statement: ast.stmt) -> None:

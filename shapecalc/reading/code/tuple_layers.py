@@ -219,7 +219,13 @@ _PLAIN = ("input_size", "hidden_size", "num_layers", "nonlinearity", *_RECURRENT
 _TRANSFORMER = ("d_model", "nhead", "dim_feedforward", "dropout", "activation", "layer_norm_eps", "batch_first")
 _NESTED = ("enable_nested_tensor", "mask_check")
 RESULT_LAYERS: Mapping[str, ResultLayer] = {
-    "Embedding": ResultLayer(("num_embeddings", "embedding_dim", "padding_idx", "max_norm", "sparse"), _embedding),
+    "Embedding": ResultLayer(
+        (
+            *("num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq"),
+            *("sparse", "_weight", "_freeze"),
+        ),
+        _embedding,
+    ),
     "MultiheadAttention": ResultLayer(
         (
             *("embed_dim", "num_heads", "dropout", "bias", "add_bias_kv", "add_zero_attn", "kdim", "vdim"),

@@ -95,6 +95,13 @@ class CheckRefused(StageRefused):
         super().__init__(ShapeError(replace(error.problem, rule=rule)))
 
 
+class UnknownBranch(ShapeError):
+    """The error for a condition with an unknown truth value."""
+
+    tested: tuple[Monomial, ...] = ()
+    """The unknown values that the condition tests, for example for None."""
+
+
 class AnswerableError(ShapeError):
     """The exception raised for a call or an item that is not supported, but whose shape the user can provide."""
 

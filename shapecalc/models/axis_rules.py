@@ -222,9 +222,8 @@ def make_gemm_rule(second_input: int = 1) -> AxisRule:
 def make_conv_rule(kernel_input: int = 1) -> AxisRule:
     """Return the axis rule of a convolution.
 
-    `kernel_input` is the input index of the kernel. The convolution is pointwise along the batch axis, and along each
-    spatial axis with a kernel size of 1, a stride of 1 and no padding. Axis 0 of the kernel is the channel axis of the
-    output.
+    `kernel_input` is the input index of the kernel. The convolution is pointwise along the batch axis. Axis 0 of the
+    kernel is the channel axis of the output.
     """
 
     def rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -233,12 +232,29 @@ def make_conv_rule(kernel_input: int = 1) -> AxisRule:
         if input_index or axis < 2:
             return 0 if input_index == axis == 0 else None
         kernel = node.inputs[kernel_input]
-        reads_one = kernel is not None and axis < len(kernel) and kernel[axis] == 1
-        is_padded = any((*node.attributes.get("pads", ()), node.attributes.get("auto_pad", b"NOTSET") != b"NOTSET"))
-        unit_strides = {*node.attributes.get("strides", (1,))} == {1}
-        return axis if reads_one and not is_padded and unit_strides else None
+        return _window_axis(node, axis, kernel[axis]) if kernel is not None and axis < len(kernel) else None
 
     return rule
+
+
+def pool_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
+    """Return the output axis of a pool, which is pointwise along the batch and the channels."""
+    if input_index:
+        return None
+    return axis if axis < 2 else _window_axis(node, axis, node.attributes["kernel_shape"][axis - 2])
+
+
+def _window_axis(node: LaneNode, axis: int, kernel: int) -> int | None:
+    """Return a spatial axis if the windows along it do not overlap and are not padded, or None.
+
+    `kernel` is the size of the kernel along the axis.
+    """
+    attributes, spatial = node.attributes, axis - 2
+    count = node.input_rank(0) - 2
+    pads, strides = attributes.get("pads", (0,) * 2 * count), attributes.get("strides", (1,) * count)
+    dilation = attributes.get("dilations", (1,) * count)[spatial]
+    is_padded = pads[spatial] or pads[spatial + count] or attributes.get("auto_pad", b"NOTSET") != b"NOTSET"
+    return axis if not is_padded and dilation * (kernel - 1) + 1 <= strides[spatial] else None
 
 
 def resize_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:

@@ -285,7 +285,20 @@ def judge_model(model: Model, options: BatchOptions = DEFAULT_OPTIONS) -> Judged
             break
         outcomes.append((_judge_at_working_sizes(model, guess, most), guess))
     best, guess = min(outcomes, key=lambda outcome: outcome[0].ranking_key) if others else outcomes[0]
-    return _add_size_limits(best, guess)
+    return _accept_merged_batches(_add_size_limits(best, guess))
+
+
+def _accept_merged_batches(judged: JudgedModel) -> JudgedModel:
+    """Check a model again if nodes merge the batch with another axis.
+
+    These nodes are safe if later nodes split the merged axis, and no other node fails.
+    """
+    tracker = judged.tracker
+    if any(verdict.verdict is BatchVerdict.SWALLOWS for _, verdict in tracker.failing_nodes.values()):
+        other = _judge_choice(judged.walk.model, judged.walk.choice, BatchTracker(accepts_merged_batches=True))
+        if other.tracker.splits_merged_batches():
+            return replace(other, limits=judged.limits)
+    return judged
 
 
 def _add_size_limits(judged: JudgedModel, guess: InputGuess) -> JudgedModel:

@@ -187,6 +187,8 @@ class OperatorSpec(Record):
     evaluate: Evaluator | None = None
     axis_rule: AxisRule | None = None
     """The axis rule of an operator that is pointwise along an axis."""
+    has_windows: bool = False
+    """Whether the operator reads windows, so that an axis of its output may be shorter than that of its input."""
     mark_rule: MarkRule | None = None
     """The mark rule of an operator that moves elements along the batch axis."""
     marks_unknown_shapes: bool = False
@@ -899,7 +901,8 @@ ONNX_OPERATORS = _split_operator_names(
         "AffineGrid MaxUnpool STFT": OperatorSpec(axis_rule=axis_rules.make_pointwise_rule(0)),
         "ArgMax ArgMin": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.argmax_axis_rule),
         "Attention DeformConv RotaryEmbedding": OperatorSpec(axis_rule=axis_rules.make_pointwise_rule(0)),
-        "AveragePool GlobalAveragePool GlobalMaxPool MaxPool": OperatorSpec(
+        "AveragePool MaxPool": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.pool_axis_rule, has_windows=True),
+        "GlobalAveragePool GlobalMaxPool": OperatorSpec(
             COPIES_DIMS, axis_rule=axis_rules.make_first_input_pointwise_rule(0, 1)
         ),
         "BatchNormalization": OperatorSpec(axis_rule=axis_rules.batch_norm_axis_rule, size_check=CHANNEL_SIZE_CHECK),
@@ -928,8 +931,10 @@ ONNX_OPERATORS = _split_operator_names(
         ),
         "Constant": OperatorSpec(evaluate=constant_elements),
         "ConstantOfShape": OperatorSpec(evaluate=_constant_of_shape, element_inputs=0),
-        "Conv": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.make_conv_rule(), size_check=_check_conv),
-        "ConvInteger": OperatorSpec(axis_rule=axis_rules.make_conv_rule()),
+        "Conv": OperatorSpec(
+            COPIES_DIMS, axis_rule=axis_rules.make_conv_rule(), has_windows=True, size_check=_check_conv
+        ),
+        "ConvInteger": OperatorSpec(axis_rule=axis_rules.make_conv_rule(), has_windows=True),
         "ConvTranspose": OperatorSpec(
             COPIES_DIMS, axis_rule=axis_rules.make_first_input_pointwise_rule(0), size_check=CHANNEL_SIZE_CHECK
         ),
@@ -959,7 +964,7 @@ ONNX_OPERATORS = _split_operator_names(
         "GatherElements": OperatorSpec(axis_rule=axis_rules.gather_elements_axis_rule, size_check=check_indices),
         "GatherND": OperatorSpec(mark_rule=mark_rules.gather_nd_mark_rule, size_check=check_indices),
         "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=axis_rules.make_gemm_rule(), size_check=GEMM_SIZE_CHECK),
-        "GlobalLpPool LpPool": OperatorSpec(axis_rule=axis_rules.make_first_input_pointwise_rule(0, 1)),
+        "GlobalLpPool": OperatorSpec(axis_rule=axis_rules.make_first_input_pointwise_rule(0, 1)),
         "GridSample": OperatorSpec(
             axis_rule=axis_rules.make_pointwise_rule(0),
             size_check=_shared_batch_check(lambda _: [("X", 0, 0), ("grid", 1, 0)]),
@@ -981,6 +986,7 @@ ONNX_OPERATORS = _split_operator_names(
         "LpNormalization": OperatorSpec(
             SAME_AS_FIRST, axis_rule=axis_rules.make_unmixed_axes_rule(axis_rules.axis_from_attribute)
         ),
+        "LpPool": OperatorSpec(axis_rule=axis_rules.pool_axis_rule, has_windows=True),
         "MatMul": OperatorSpec(
             ComputedShapeRule(_matmul_shape, is_shortcut=True), axis_rule=axis_rules.make_matmul_rule()
         ),

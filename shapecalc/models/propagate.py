@@ -154,7 +154,7 @@ def _mark_of_padded_batch(node: LaneNode, spec: OperatorSpec, output_index: int)
         return lost
     if axis == MIXES:
         return MixedSamples("mixes the samples", intended=BatchAxis(mark.axis, 1))
-    return replace(mark, axis=axis) if axis is not None and _has_same_size(shape, mark.axis, output, axis) else lost
+    return replace(mark, axis=axis) if _axis_step(shape, mark.axis, output, axis) == 1 else lost
 
 
 def _apply_axis_rule(node: LaneNode, spec: OperatorSpec, output_index: int) -> BatchMark:
@@ -167,9 +167,10 @@ def _apply_axis_rule(node: LaneNode, spec: OperatorSpec, output_index: int) -> B
             axis = spec.axis_rule(node, index, mark.axis, output_index)
             if axis == MIXES:
                 return MixedSamples("mixes the samples", intended=_intended_mark(node, index, output_index))
-            if axis is None or not _has_same_size(node.inputs[index], mark.axis, node.outputs[output_index], axis):
+            step = _axis_step(node.inputs[index], mark.axis, node.outputs[output_index], axis)
+            if axis is None or not step or mark.inner % step or (step > 1 and not spec.has_windows):
                 return LostBatch(f"{node.op} may read several samples at once")
-            marks.append(mark if axis == mark.axis else BatchAxis(axis, mark.inner))
+            marks.append(mark if (axis, step) == (mark.axis, 1) else BatchAxis(axis, mark.inner // step))
     if any(mark != marks[0] for mark in marks[1:]):
         return MixedSamples(PAIRS_SAMPLES, intended=marks[0])
     return marks[0] if marks else None
@@ -180,14 +181,15 @@ def _intended_mark(node: LaneNode, input_index: int, output_index: int) -> Batch
     return node.marks[input_index] if node.inputs[input_index] == node.outputs[output_index] else None
 
 
-def _has_same_size(input_shape: IntTuple | None, axis: int, output_shape: IntTuple | None, output_axis: int) -> bool:
-    """Return whether an input axis and an output axis have the same known size."""
-    return (
-        input_shape is not None
-        and output_shape is not None
-        and 0 <= output_axis < len(output_shape)
-        and input_shape[axis] == output_shape[output_axis]
-    )
+def _axis_step(input_shape: IntTuple | None, axis: int, output_shape: IntTuple | None, output_axis: int | None) -> int:
+    """Return the number of positions of an input axis for each position of an output axis.
+
+    Returns 0 if the number is unknown or not an integer.
+    """
+    if input_shape is None or output_shape is None or output_axis is None or not 0 <= output_axis < len(output_shape):
+        return 0
+    size, output_size = input_shape[axis], output_shape[output_axis]
+    return 1 if size == output_size else size // output_size if output_size and size % output_size == 0 else 0
 
 
 def _mark_without_axis(node: Node, mark: BatchMark, shape: IntTuple | None, axis: int) -> BatchMark:
@@ -239,15 +241,18 @@ class BatchTracker:
         "failing_nodes",
         "cause_fixes",
         "moved_nodes",
+        "_size_dependent_nodes",
         "_failures_above",
     )
     """The names of the attributes that change during a walk; `copy_for_trial` copies these attributes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, accepts_merged_batches: bool = False) -> None:
         """Create an empty tracker.
 
-        `start_walk` must be called before the walk.
+        If `accepts_merged_batches` is True, a node that merges the batch with another axis is safe. `start_walk` must
+        be called before the walk.
         """
+        self.accepts_merged_batches = accepts_merged_batches
         self._marks: dict[int, LaneMarks] = {}
         """The batch marks by tensor number; tensors that do not depend on the batch have no entry."""
         self.core_cache = CoreOpCache()
@@ -263,6 +268,8 @@ class BatchTracker:
         """The paths of the nodes that move the batch to another axis, so that a downstream node fails."""
         self.lost_nodes: dict[str, tuple[Node, str]] = {}
         """The nodes at which the samples can no longer be tracked, with the reason, by path."""
+        self._size_dependent_nodes: dict[str, tuple[Node, str]] = {}
+        """The nodes with subgraphs that the batch size selects or repeats, with the reason, by path."""
         self.has_failures = False
         """Whether some node fails for some size assignment."""
         self._producers: dict[int, Node] | None = None
@@ -338,6 +345,7 @@ class BatchTracker:
         """
         if self.failing_nodes or self.stops or not self._walk.batch:
             return
+        self.lost_nodes |= self._size_dependent_nodes
         for number in self._walk.model.graph.outputs:
             node, marks = self.producer_of(number), self.marks_of(number) or self._no_marks
             if node is None or any(stop.node is node for stop in self.stops):
@@ -387,6 +395,21 @@ class BatchTracker:
             ):
                 return True
         return False
+
+    def splits_merged_batches(self) -> bool:
+        """Return whether the model has no failing node, and a whole axis of each output is the batch."""
+        outputs = self._walk.model.graph.outputs
+        lanes = [
+            (mark, shape, batch)
+            for number in outputs
+            for mark, shape, batch in zip(
+                self.marks_of(number) or self._no_marks, self._walk.shapes_of(number), self._batches, strict=True
+            )
+            if mark is not None
+        ]
+        return not (self.failing_nodes or self.stops or self.lost_nodes) and all(
+            isinstance(mark, BatchAxis) and shape and shape[mark.axis] == batch for mark, shape, batch in lanes
+        )
 
     def _find_losing_node(self, node: Node) -> Node:
         """Return the first node upstream of a node that loses the batch."""
@@ -570,6 +593,22 @@ class BatchTracker:
                 self._store_marks(tensor, [by_branch[branch][lane] for lane, branch in enumerate(branches)])
             elif known := [marks for marks in sources if marks]:
                 self._store_marks(tensor, [merge_marks(marks) for marks in zip(*known, strict=True)])
+        counts = self._walk.values.get(node.inputs[0]) if graphs is ControlFlow.LOOP else branches
+        carried = node.outputs[: len(node.inputs) - 2] if graphs is ControlFlow.LOOP else node.outputs
+        if counts is not None and not decided and any(map(self.marks_of, carried)):
+            self._record_size_dependence(node, counts)
+
+    def _record_size_dependence(self, node: Node, values: Sequence[Any]) -> None:
+        """Record a node if the batch size determines the branch or the number of iterations.
+
+        `values` contains the branch or the number of iterations for each size assignment. The samples of the output may
+        then depend on the batch size.
+        """
+        lanes = [lane for lane in self._walk.judged_lanes if self._batches[lane]]
+        known = {None if values[lane] is None else int(values[lane]) for lane in lanes}
+        if len(known) > 1 and None not in known:
+            why = "how often it runs" if find_control_flow(node) is ControlFlow.LOOP else "which branch runs"
+            self._size_dependent_nodes[node.path] = node, f"the batch size determines {why}"
 
     def _taken_branches(self, node: Node) -> list[int] | None:
         """Return the index of the body that an If runs for each size assignment, or None if it is unknown."""
@@ -909,6 +948,8 @@ class BatchTracker:
             lost = next((mark.why for mark in input_marks if isinstance(mark, LostBatch)), "")
             verdict, why = BatchVerdict.UNKNOWN, visit.unknown_reason if lost in ("", NO_SHAPE) else lost
         is_declared = self._walk.declared_batch is not None
+        if verdict is BatchVerdict.SWALLOWS and self.accepts_merged_batches:
+            verdict, why = BatchVerdict.SAFE, ""
         is_failing = verdict in FAILING_VERDICTS or (is_declared and verdict is BatchVerdict.SOMETIMES)
         fixes = self._find_fixes(visit, input_marks) if is_failing else []
         outputs = fixes[0].outputs if fixes else visit.outputs

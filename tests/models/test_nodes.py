@@ -387,3 +387,25 @@ def test_sparse_constant_is_read_as_a_target():
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     _, tracker = walk_and_judge(proto, (2,))
     assert tracker.judged_nodes[0][0].arguments[0]["target"] == (2, 0, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "n = Squeeze s; y = Loop n true x body={i = int64(); c = bool(); s = (...); d = Identity c; a = Add s 1.0; => d a}",
+            "the batch size determines how often it runs",
+        ),
+        (
+            "c = Greater s [2]; q = Squeeze c; y = If q then_branch={a = Relu x} else_branch={b = Neg x}",
+            "the batch size determines which branch runs",
+        ),
+        (
+            "n = Squeeze s; y = Loop 3 true x body={i = int64(); c = bool(); s = (...); d = Identity c; a = Relu s; => d a}",
+            "",
+        ),
+    ],
+)
+def test_control_flow_by_the_batch_size_cannot_be_checked(text, reason):
+    _, tracker = walk_and_judge(model(f"x = (N,4); s = Shape x end=1; {text}"))
+    assert [why for _, why in tracker.lost_nodes.values()] == ([reason] if reason else [])

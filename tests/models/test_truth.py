@@ -42,6 +42,10 @@ x = (N,2,4); two = Concat x x axis=0; f = Reshape two [-1,2,2,2]; g = Reshape f 
 x = (N,4); p = Pad x [1,0,1,0]; t = Transpose p perm=[1,0]; s = Slice t [1] [-1] [1]; y = Transpose s perm=[1,0]
 x = (1,3,8); a _ = com.microsoft.Attention x floats(8,24) zeros(24) num_heads=2; y = Reshape a [1,24]
 x = (1,1,8); y = com.microsoft.MultiHeadAttention x floats(1,5,8) floats(1,5,8) num_heads=2
+x = (1,4,4); a = Reshape x [1,1,-1,4]; m = MaxPool a kernel_shape=[2,2] strides=[2,2]; y = Reshape m [-1,2,2]
+x = (N,1,4,4); a = Reshape x [1,1,-1,4]; c = Conv a floats(2,1,4,4) strides=[4,4]; d = Transpose c perm=[2,1,0,3]; \
+y = Reshape d [-1,2]
+x = (N,3,8); a = Reshape x [1,-1,8]; m = MatMul a floats(8,5); y = Reshape m [-1,3,5]
 """
 FAIL = """
 x = (N,6); m = ReduceMean x [0]; y = Sub x m

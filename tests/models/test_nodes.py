@@ -393,17 +393,15 @@ def test_sparse_constant_is_read_as_a_target():
     ("text", "reason"),
     [
         (
-            "n = Squeeze s; y = Loop n true x body={i = int64(); c = bool(); s = (...); d = Identity c; a = Add s 1.0; => d a}",
+            "n = Squeeze s; y = Loop n true x body={i = int64(); c = bool(); s = (...); d = Identity c; a = Add s 1.0; "
+            "=> d a}",
             "the batch size determines how often it runs",
         ),
         (
             "c = Greater s [2]; q = Squeeze c; y = If q then_branch={a = Relu x} else_branch={b = Neg x}",
             "the batch size determines which branch runs",
         ),
-        (
-            "n = Squeeze s; y = Loop 3 true x body={i = int64(); c = bool(); s = (...); d = Identity c; a = Relu s; => d a}",
-            "",
-        ),
+        ("y = Loop 3 true x body={i = int64(); c = bool(); s = (...); d = Identity c; a = Relu s; => d a}", ""),
     ],
 )
 def test_control_flow_by_the_batch_size_cannot_be_checked(text, reason):

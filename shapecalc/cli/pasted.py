@@ -440,7 +440,7 @@ CODE_COMMAND = Command(
   shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
     details=""" The code is one or more statements, a function, a class or a file. In a file, the last
 function or class is used, or the one that FILE.py::NAME selects. The shapes of all lines are printed to stderr on
-a terminal. The output has the form of chain; several results are printed one per line. Every name that is not
+a terminal. The output is formatted as by chain; several results are printed one per line. Every name that is not
 a tensor is a size; --where sets names to numbers, lists of numbers, True, None or 'text', and sets unknown
 conditions: heads=8,mask is None=True. Tensors that the code creates need no --input. Shapes in comments and jaxtyping
 annotations are checked; --check checks all functions whose inputs are declared in annotations or in a comment above:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TextualApp:
-    """The interface of the terminal app for the command line.
+    """The functions of the terminal app that the command line calls.
 
     The modules of the app are imported on the first call, so that other commands start fast.
     """

@@ -29,7 +29,7 @@ def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | N
       ...
     AssertionError: 4,10 is not N,K: dim 0 is 4, and N is 8 (as given)
     """
-    __tracebackhide__ = True  # with this name, pytest reports the line of the test
+    __tracebackhide__ = True  # pytest hides a function with this local variable from tracebacks
     try:
         return match_pattern(pattern, array, where)
     except ShapeError as error:

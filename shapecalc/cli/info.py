@@ -46,7 +46,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.reasoning.figures import MismatchContext
+    from shapecalc.reasoning.number_mismatch import MismatchContext
 
 DIALECTS_LEGEND = """\
 
@@ -263,13 +263,13 @@ def run_explain(figures: Sequence[str], output_options: OutputOptions) -> int:
     """
     if len(figures) == 1 and not FIGURE.fullmatch(figures[0].strip()):
         return run_why(figures[0], output_options)
-    from shapecalc.reasoning import figures as figure_search  # deferred: needed only by `explain`
+    from shapecalc.reasoning import number_mismatch  # deferred: needed only by `explain`
 
     try:
         sizes, context = _parse_mismatched_sizes(figures)
     except ShapeError as error:
         return print_error(error, "explain", {"figures": [*figures]}, output_options)
-    explanations = figure_search.explain_number_mismatch(sizes, context)
+    explanations = number_mismatch.explain_number_mismatch(sizes, context)
     values = [*sizes, *([[*context.target]] if context.target else [])]
     result = {"figures": values, "explanations": [explanation.as_json() for explanation in explanations]}
     if print_json_if_requested(output_options, lambda: result):
@@ -287,7 +287,7 @@ def _parse_mismatched_sizes(figures: Sequence[str]) -> tuple[tuple[int, ...], Mi
 
     Raises `ShapeError` (usage) for other arguments.
     """
-    from shapecalc.reasoning.figures import MismatchContext
+    from shapecalc.reasoning.number_mismatch import MismatchContext
 
     words = [word.strip() for word in figures]
     sizes = tuple([int(word) for word in words if FIGURE.fullmatch(word)])
@@ -379,7 +379,9 @@ def _print_size(text: str, dtype: str | None, where: str | None, output_options:
         factors = f"{factorization_text(count)} elements; " if isinstance(count, int) else ""
         print_stderr(f"shapecalc: {factors}{', '.join(f'{size} bytes of {dtype}' for dtype, size in sizes.items())}")
         if len(request.input) == 1 and isinstance(count, int):
-            from shapecalc.reasoning.figures import describe_count  # deferred: needed only for a shape of one dim
+            from shapecalc.reasoning.number_mismatch import (
+                describe_count,  # deferred: needed only for a shape of one dim
+            )
 
             for line in describe_count(count):
                 print_stderr(f"shapecalc: {line}")

@@ -126,8 +126,8 @@ def _has_symbolic_dim(values: Iterable[object]) -> bool:
 class StageKind(Choice):
     """The kind of a stage.
 
-    The value of a member describes the effect of the stage. Mypy reports pictures and code writers that do not handle
-    every member.
+    The value of a member describes the effect of the stage. Mypy reports each picture and each code writer that does
+    not handle every member.
     """
 
     PERMUTE = "permutes the axes"

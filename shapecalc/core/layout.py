@@ -51,7 +51,7 @@ TYPE_CHECKING = False  # importing `typing` costs 2 ms of the 36 ms of a request
 if TYPE_CHECKING:
     from typing import Any
 
-CUT_LOOKAHEAD = 16
+BOUNDARY_LOOKAHEAD = 16
 """The number of atoms and the number of dims that the search for a common boundary considers."""
 
 MAX_BASE_ATOMS = 64
@@ -311,7 +311,10 @@ class _AtomSplitter:
         part of the next atom. The last two results are the same values for the dims. The size of an empty part is 1.
         """
         sizes, new_sizes = [atom.size for atom in self.remaining_atoms[::-1]], self.remaining_dims[::-1]
-        products, new_products = _running_products(sizes[:CUT_LOOKAHEAD]), _running_products(new_sizes[:CUT_LOOKAHEAD])
+        products, new_products = (
+            _running_products(sizes[:BOUNDARY_LOOKAHEAD]),
+            _running_products(new_sizes[:BOUNDARY_LOOKAHEAD]),
+        )
         for total in range(1, len(products) + len(new_products)):
             for i in range(max(0, total - len(new_products) + 1), min(total + 1, len(products))):
                 a, b = products[i], new_products[total - i]
@@ -531,10 +534,10 @@ class _ViewSlicer:
             return atoms
         if len(atoms) == 1:
             return self._slice_atom(atoms[0], start, step, count)
-        parts = self._split_positions(start, step, count, _volume(atoms[1:]))
+        parts = self._split_index_range(start, step, count, _volume(atoms[1:]))
         if parts:
             return self._slice_atom(atoms[0], *parts[0]) + self.slice_atoms(atoms[1:], *parts[1])
-        return self._drop_single_position(Atom(count, step, self.assumptions.intern(atoms), dims.sum_terms((start,))))
+        return self._drop_unit_atom(Atom(count, step, self.assumptions.intern(atoms), dims.sum_terms((start,))))
 
     def _slice_atom(self, atom: Atom, start: Dim, step: Dim, count: Dim) -> Atoms:
         """Return the atoms of a range of indices of one atom.
@@ -550,15 +553,15 @@ class _ViewSlicer:
             self.offset += [dims.product((sign, atom.stride, term)) for term in first]
         elif atom.size == _volume(atom.base):
             base_start = _reduce_start(dims.sum_terms((*atom.start, *first)), atom.size, self.assumptions)
-            return self._drop_single_position(Atom(count, dims.product((sign, step)), atom.base, base_start))
+            return self._drop_unit_atom(Atom(count, dims.product((sign, step)), atom.base, base_start))
         elif first or not self.assumptions.divides(dims.product((step, count)), atom.size):
             forward = (atom,) if sign == 1 else reverse_axis((atom,))
-            return self._drop_single_position(
+            return self._drop_unit_atom(
                 Atom(count, dims.product((sign, step)), self.assumptions.intern(forward), first)
             )
-        return self._drop_single_position(Atom(count, dims.product((atom.stride, step)), *atom.space))
+        return self._drop_unit_atom(Atom(count, dims.product((atom.stride, step)), *atom.space))
 
-    def _drop_single_position(self, atom: Atom) -> Atoms:
+    def _drop_unit_atom(self, atom: Atom) -> Atoms:
         """Return a tuple of the atom, or an empty tuple if the atom has size 1.
 
         The index space of a dropped atom is recorded.
@@ -569,7 +572,7 @@ class _ViewSlicer:
             self.fixed.add(atom.space)
         return ()
 
-    def _split_positions(
+    def _split_index_range(
         self, start: Dim, step: Dim, count: Dim, inner_size: Dim
     ) -> tuple[IndexRange, IndexRange] | None:
         """Split a range of indices into an outer and an inner range.
@@ -612,7 +615,7 @@ class _ViewSlicer:
         An atom that wraps around the end of its base tensor is not replaced.
         """
         if is_take_table(atom.base):
-            return self._drop_single_position(atom) if atom.size != 1 else self._look_up_table(atom)
+            return self._drop_unit_atom(atom) if atom.size != 1 else self._look_up_table(atom)
         if is_reversed(atom):
             return reverse_axis(self.resolve_atom(reverse_axis((atom,))[0]))
         if not atom.start:
@@ -620,7 +623,7 @@ class _ViewSlicer:
         first, *others = atom.start
         size = _volume(atom.base)
         if others or not self._is_within(first, atom.stride, atom.size, size) or not _is_below(first, size):
-            return self._drop_single_position(atom)
+            return self._drop_unit_atom(atom)
         return self.slice_atoms(atom.base, first, atom.stride, atom.size)
 
     def _look_up_table(self, atom: Atom) -> Atoms:

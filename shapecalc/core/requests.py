@@ -21,7 +21,7 @@ from shapecalc.core.dialects import DIALECTS, find_dialect
 from shapecalc.core.dialects.base import (
     Dialect,
     Operator,
-    Setting,
+    RequestRules,
     ZeroMeaning,
     element_type_name,
     parse_element_type,
@@ -70,8 +70,8 @@ PROJECT_TABLE = "tool.shapecalc"
 """The table of a project file that contains the options in `PROJECT_KEYS`."""
 
 _zero_meaning_by_switch: dict[str, ZeroMeaning] = {}
-_setting_cache: dict[tuple[str, str, int | None, bool | None], Setting] = {}
-"""The cached `Setting` for each combination of dialect, op, opset and switch; there are at most a few hundred."""
+_setting_cache: dict[tuple[str, str, int | None, bool | None], RequestRules] = {}
+"""The cached `RequestRules` for each combination of dialect, op, opset and switch; there are at most a few hundred."""
 _options_cache: dict[tuple[object, ...], ParsedOptions] = {}
 """The cached options. The key contains the types of the values because `14.0 == 14` in Python, but 14.0 is not a valid
 opset.
@@ -139,7 +139,7 @@ def common_option_names() -> tuple[str, ...]:
     return (*SHARED_OPTIONS, *zero_meaning_by_switch())
 
 
-def select_rules(request: Request) -> Setting:
+def select_rules(request: Request) -> RequestRules:
     """Select the rules for a request.
 
     The rules are the dialect, the operator, the operator version and the setting of the switch. Raises `ShapeError`
@@ -162,7 +162,7 @@ def select_rules(request: Request) -> Setting:
     return replace(setting, operator=operator, version=version)
 
 
-def _make_rules(dialect: Dialect, op: Op, opset: int | None, switch: bool | None) -> Setting:
+def _make_rules(dialect: Dialect, op: Op, opset: int | None, switch: bool | None) -> RequestRules:
     operator = operator_of(op, dialect)
     if operator is None:
         raise LookupError(f"{dialect.name} has no {op.name}")
@@ -171,7 +171,7 @@ def _make_rules(dialect: Dialect, op: Op, opset: int | None, switch: bool | None
     extras = op.extras or EMPTY_DICT
     if dialect.switch is None or not op.uses_switch:
         semantics = dialect.reshape_semantics[dialect.switch_settings()[0]]
-        return Setting(dialect, operator, steps, version, semantics, EMPTY_DICT, extras)
+        return RequestRules(dialect, operator, steps, version, semantics, EMPTY_DICT, extras)
     name, exists = dialect.switch.name, version is None or version >= dialect.switch.since
     if switch is not None and not exists:
         raise _no_attribute_error(operator, name, dialect.switch.since, version)
@@ -179,7 +179,7 @@ def _make_rules(dialect: Dialect, op: Op, opset: int | None, switch: bool | None
     if chosen is None:
         raise rule_error(rules.MISSING_SWITCH, f"{dialect.name} {operator.name} requires {name}", argument=name)
     options = FrozenDict({name: chosen}) if exists else EMPTY_DICT
-    return Setting(dialect, operator, steps, version, dialect.reshape_semantics[chosen], options, extras)
+    return RequestRules(dialect, operator, steps, version, dialect.reshape_semantics[chosen], options, extras)
 
 
 def _select_version(operator: Operator, opset: int) -> int:
@@ -200,7 +200,7 @@ def _no_attribute_error(operator: Operator, name: str, since: int, version: int 
     return rule_error(rules.NO_SUCH_ATTRIBUTE, message, argument=name)
 
 
-def check_attributes(request: Request, setting: Setting) -> None:
+def check_attributes(request: Request, setting: RequestRules) -> None:
     """Raise `ShapeError` if the operator version lacks an argument or element type.
 
     The rule of the error is missing-argument, no-such-attribute or dtype.

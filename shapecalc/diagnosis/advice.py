@@ -90,8 +90,8 @@ from shapecalc.diagnosis.suggestions import (
 from shapecalc.diagnosis.table_steps import iter_table_steps
 from shapecalc.reading.commands import command_line
 from shapecalc.reasoning.answers import answer_request
-from shapecalc.reasoning.figures import TOKEN_POSITIONS, Explanation
 from shapecalc.reasoning.fixing import Fix, apply_fix, find_fixes
+from shapecalc.reasoning.number_mismatch import TOKEN_POSITIONS, Explanation
 from shapecalc.reasoning.operand_mismatch import insert_unit_dims
 
 TARGET_ARGUMENTS = {

@@ -25,7 +25,7 @@ from shapecalc.diagnosis.layer_steps import find_layer_mismatch
 from shapecalc.diagnosis.match import PrintedSizes
 from shapecalc.diagnosis.reading import LOSS_SUBJECT, MASK_SUBJECT, WEIGHTS_SUBJECT, ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
-from shapecalc.reasoning.figures import LOADER_WORDS, Explanation, MismatchContext, explain_number_mismatch
+from shapecalc.reasoning.number_mismatch import LOADER_WORDS, Explanation, MismatchContext, explain_number_mismatch
 
 COUNT_OPS = (RESHAPE.name, SHUFFLE.name, UNFLATTEN.name)
 FEATURE_CAUSES = ("features-differ",)

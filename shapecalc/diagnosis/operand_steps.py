@@ -32,7 +32,7 @@ from shapecalc.diagnosis.known_sizes import MIN_PICTURE_SIDE
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import MAX_BATCH, numeric_sizes
-from shapecalc.reasoning.figures import (
+from shapecalc.reasoning.number_mismatch import (
     COMMON_WIDTHS,
     LEVEL_WORDS,
     MIN_VOCABULARY,

@@ -32,7 +32,13 @@ from shapecalc.diagnosis.suggestions import (
     unequal_axes,
 )
 from shapecalc.diagnosis.weight_steps import DROP_STEP, iter_weight_steps
-from shapecalc.reasoning.figures import LABEL_WORDS, LATENT_MODELS, PIXELS_PER_LATENT, TOKEN_POSITIONS, Explanation
+from shapecalc.reasoning.number_mismatch import (
+    LABEL_WORDS,
+    LATENT_MODELS,
+    PIXELS_PER_LATENT,
+    TOKEN_POSITIONS,
+    Explanation,
+)
 
 PROFILE_RANGE = re.compile(
     r"at index (\d+), maximum dimension in profile is (\d+), minimum dimension in profile is (\d+), but supplied "

@@ -23,8 +23,8 @@ from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.text import rank_text
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, known_size_product, sizes_to_dims
-from shapecalc.reasoning.figures import LATENT_MODELS, PIXELS_PER_LATENT
 from shapecalc.reasoning.fixing import Fix, find_differing_dims, find_nearest_divisors
+from shapecalc.reasoning.number_mismatch import LATENT_MODELS, PIXELS_PER_LATENT
 from shapecalc.reasoning.operand_mismatch import (
     MIN_FLATTENED,
     drop_unit_dim,

@@ -319,7 +319,7 @@ def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
     try:
         if old.st_gid != new.st_gid:
             os.fchown(descriptor, -1, old.st_gid)
-    except OSError:  # the group may be another one, so it gets only the permissions of others
+    except OSError:  # the file keeps a different group, which gets only the permissions of others
         mode = mode & ~0o070 | (mode & 0o007) << 3
     os.fchmod(descriptor, mode)
 

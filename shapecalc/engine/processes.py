@@ -21,7 +21,7 @@ ProgressCallback = Callable[[int], object]
 CGROUP_ROOT = "/sys/fs/cgroup"
 """The mount point of Linux control groups."""
 UNLIMITED_CORES = 1 << 16
-"""The number of cores that stands for no limit; no machine has as many."""
+"""The core count that represents an unlimited quota; it exceeds the core count of any machine."""
 TERMINATION_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that by default end a program."""
 HEADROOM_BYTES = 192 << 20

@@ -185,7 +185,7 @@ class Rearrangement(Record):
     def explanation(self) -> str:
         """A sentence that describes the rearrangement.
 
-        Such as `split into 2,3,4, move to 2,4,3`.
+        For example, `split into 2,3,4, move to 2,4,3`.
         """
         name = f"{self.layout}: " if self.layout else ""
         if not self.transpose_count:

@@ -47,7 +47,7 @@ from shapecalc.reasoning.simplify import RequestBuilder, simplify
 DROPS = "it drops elements"
 COMPUTES = "it computes new elements"
 UNKNOWN_SIZE = "a size is not known as a number, which a slice needs"
-"""Reasons why a move has no inverse, as `DROPS` and `COMPUTES` above."""
+"""A reason why a move has no inverse, like `DROPS` and `COMPUTES`."""
 MAX_SEARCHED_ELEMENTS = 1024
 """The maximum number of output elements in which the input elements are searched."""
 

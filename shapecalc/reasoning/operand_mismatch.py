@@ -12,7 +12,7 @@ from shapecalc.core.answers import CHAIN_TENSOR, Request, Trace
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text, truncate
-from shapecalc.reasoning.figures import MismatchContext, explain_number_mismatch
+from shapecalc.reasoning.number_mismatch import MismatchContext, explain_number_mismatch
 
 ShapeFix = Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]
 """A function that yields changed shapes, each with a description.

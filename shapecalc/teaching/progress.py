@@ -112,7 +112,7 @@ class Progress:
         self.file = progress_path() if file is None else file
         self.session_score = Score()
         """The score since the start of the program."""
-        self._complaints: dict[str, bool] = {}
+        self._save_errors: dict[str, bool] = {}
         """The reasons why progress is not saved, and whether each was reported."""
         self._content: dict[str, Any] = {}
         """The content of the file, including unknown fields, which are preserved."""
@@ -199,13 +199,13 @@ class Progress:
 
         Returns an empty string if there is none, or if it was reported already.
         """
-        complaint = next((text for text, is_reported in self._complaints.items() if not is_reported), "")
+        complaint = next((text for text, is_reported in self._save_errors.items() if not is_reported), "")
         if complaint:
-            self._complaints[complaint] = True
+            self._save_errors[complaint] = True
         return complaint
 
     def _set_error_message(self, complaint: str) -> None:
-        self._complaints.setdefault(escape_unprintable(complaint), False)
+        self._save_errors.setdefault(escape_unprintable(complaint), False)
 
 
 def _parse_progress(content: Any) -> tuple[frozenset[str], Tally]:

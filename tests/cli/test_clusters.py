@@ -242,7 +242,7 @@ def scheduler_elsewhere(folder):
 
 
 def test_cluster_remote_worker_and_lost_scheduler(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "WORKERLESS_SECONDS", 1)
+    monkeypatch.setattr(workers, "MAX_WORKERLESS_SECONDS", 1)
     for name, begin in (("here", 0), ("there", 1_000_000)):
         (tmp_path / name).mkdir()
         array = zarr.create_array(str(tmp_path / name / "x.zarr"), shape=(40, 24), chunks=(10, 8), dtype="f4")

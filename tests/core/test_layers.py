@@ -40,7 +40,7 @@ ORDER = {
         *("code", "word_code", "cases", "readings"),
     ),
     "reasoning": (
-        *("figures", "operand_mismatch", "examples", "fixing", "answers", "compare", "mistakes"),
+        *("number_mismatch", "operand_mismatch", "examples", "fixing", "answers", "compare", "mistakes"),
         *("equiv", "find", "costs", "simplify", "invert"),
     ),
     "checking": ("answering", "rewriting", "vectors", "judging", "source_code"),

@@ -28,7 +28,7 @@ NO_VERSIONS: Mapping[int, frozenset[str]] = {}
 RefusalCheck: TypeAlias = "Callable[..., ShapeError | None]"
 """A function with the parameters of `Op.resolve` that returns the error for a refused request, or None."""
 EndCounts: TypeAlias = "tuple[int, int]"
-"""The number of dims at the start and the number of dims at the end of a shape."""
+"""Two counts of dims: at the start and at the end of a shape."""
 
 
 class ZeroMeaning(Choice):
@@ -195,7 +195,7 @@ class Dialect(TableRow):
         }
 
 
-class Setting(TableRow):
+class RequestRules(TableRow):
     """The rules for one request: dialect, operator, version and switch."""
 
     dialect: Dialect
@@ -213,13 +213,13 @@ class Setting(TableRow):
     names: NameAllocator = NameAllocator((), EMPTY_DICT)
     """The allocator of result names, for requests with named sizes."""
 
-    def with_names(self, names: NameAllocator) -> Setting:
+    def with_names(self, names: NameAllocator) -> RequestRules:
         """Return a copy of the rules with another name allocator.
 
         This method takes half the time of `replace`.
         """
         fields = self.dialect, self.operator, self.resolve, self.version, self.reshape_semantics
-        return Setting(*fields, self.options, self.extras, names)
+        return RequestRules(*fields, self.options, self.extras, names)
 
 
 # Element types have the names of NumPy and ml_dtypes. `SINCE_n` contains the types that ONNX operators accept since

@@ -20,7 +20,7 @@ BAD_NUM_AXES = Rule(
 
 
 def reshape(
-    shape: Shape, rules: base.Setting, target: Shape, axis: int | None = None, num_axes: int | None = None
+    shape: Shape, rules: base.RequestRules, target: Shape, axis: int | None = None, num_axes: int | None = None
 ) -> Stages | None:
     """Resolve a reshape with `axis` or `num_axes`.
 
@@ -31,7 +31,7 @@ def reshape(
     return _replace_dims(shape, rules, target, axis or 0, -1 if num_axes is None else num_axes)
 
 
-def _replace_dims(shape: Shape, rules: base.Setting, target: Shape, axis: int, num_axes: int) -> Stages:
+def _replace_dims(shape: Shape, rules: base.RequestRules, target: Shape, axis: int, num_axes: int) -> Stages:
     """Replace `num_axes` dims, starting at `axis`, with `target`.
 
     A 0 in `target` copies the input dim at the output index of the 0. Source: caffe.proto, ReshapeParameter ("control

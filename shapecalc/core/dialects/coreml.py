@@ -35,7 +35,7 @@ FILLED_ONE = StepRule(
 )
 
 
-def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
+def reshape(shape: Shape, rules: base.RequestRules, target: Shape) -> Stages | None:
     """Resolve a reshape that contains a 0 and changes the rank.
 
     Returns None for other requests, which `Op.resolve` resolves.
@@ -43,7 +43,7 @@ def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
     return _reshape_from_right(shape, rules, target) if 0 in target and len(target) != len(shape) else None
 
 
-def _reshape_from_right(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
+def _reshape_from_right(shape: Shape, rules: base.RequestRules, target: Shape) -> Stages:
     """Resolve a reshape in which zeros copy dims counted from the right.
 
     A 0 copies the input dim with the same index from the right. Source: MIL reshape of iOS 17 ("counting from the

@@ -174,7 +174,7 @@ class MxnetTarget(Record):
         return items[::-1] if self.is_reversed else items
 
 
-def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = False) -> Stages:
+def reshape(shape: Shape, _rules: base.RequestRules, target: Shape, reverse: bool = False) -> Stages:
     """Resolve the entries of `target` in order, from the right if `reverse` is True.
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
@@ -342,17 +342,17 @@ def _entry_step(request: MxnetTarget, entry: SourcedDim, position: int, count: i
     return make_step(out, axes, resolved)
 
 
-def transpose_error(shape: Shape, rules: base.Setting, **_: object) -> ShapeError | None:
+def transpose_error(shape: Shape, rules: base.RequestRules, **_: object) -> ShapeError | None:
     """Return the error for an input that transpose does not accept, or None."""
     return unknown_shape_error(shape, rules) or base.rank_limit_error(MAX_TRANSPOSE_RANK, len(shape), rules.dialect)
 
 
-def scalar_error(shape: Shape, rules: base.Setting, **_: object) -> ShapeError | None:
+def scalar_error(shape: Shape, rules: base.RequestRules, **_: object) -> ShapeError | None:
     """Return the error for a scalar, or None."""
     return None if shape else unknown_shape_error(shape, rules)
 
 
-def unknown_shape_error(shape: Shape, _rules: base.Setting, **_: object) -> ShapeError | None:
+def unknown_shape_error(shape: Shape, _rules: base.RequestRules, **_: object) -> ShapeError | None:
     """Return the error for a scalar or an empty array, or None."""
     if not shape:
         return rule_error(UNKNOWN_SHAPE, "MXNet reads the shape of a scalar as not known", argument="input")
@@ -363,7 +363,7 @@ def unknown_shape_error(shape: Shape, _rules: base.Setting, **_: object) -> Shap
     return None
 
 
-def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> Stages | None:
+def squeeze(shape: Shape, _rules: base.RequestRules, axes: Axes | None = None) -> Stages | None:
     """Resolve a squeeze that may drop every dim.
 
     Returns None for other requests, which `Op.resolve` resolves.

@@ -18,7 +18,7 @@ MAX_EXPANDED_RANK = 8
 """The maximum output rank of unsqueeze and expand. The limit of other operators is 9."""
 
 
-def reshape(shape: Shape, rules: base.Setting, target: Shape) -> Stages | None:
+def reshape(shape: Shape, rules: base.RequestRules, target: Shape) -> Stages | None:
     """Resolve a reshape of an empty tensor.
 
     Returns None for other requests, which `Op.resolve` resolves.
@@ -70,7 +70,7 @@ class EmptyTensorTarget(base.Target):
         return rules.INFERRED_EMPTY, quotient(have, known), conditions, facts
 
 
-def unsqueeze(shape: Shape, _rules: base.Setting, axes: tuple[int, ...] | None = None) -> Stages | None:
+def unsqueeze(shape: Shape, _rules: base.RequestRules, axes: tuple[int, ...] | None = None) -> Stages | None:
     """Resolve an unsqueeze whose result depends on the order of `axes`.
 
     Returns None for other requests, which `Op.resolve` resolves.
@@ -79,7 +79,9 @@ def unsqueeze(shape: Shape, _rules: base.Setting, axes: tuple[int, ...] | None =
     return None if axes is None or ascending else _insert_one_by_one(shape, axes)
 
 
-def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...] | None = None) -> ShapeError | None:
+def unsqueeze_rank_error(
+    shape: Shape, rules: base.RequestRules, axes: tuple[int, ...] | None = None
+) -> ShapeError | None:
     """Return the error for an unsqueeze with too many output dims, or None."""
     return (
         None
@@ -105,7 +107,7 @@ def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> Stages:
         return base.finish_unsqueeze_stage(stage, sources)
 
 
-def expand(shape: Shape, _rules: base.Setting, target: Shape) -> Stages | None:
+def expand(shape: Shape, _rules: base.RequestRules, target: Shape) -> Stages | None:
     """Resolve an expand to an empty target.
 
     Returns None for other requests, which `Op.resolve` resolves.
@@ -113,7 +115,7 @@ def expand(shape: Shape, _rules: base.Setting, target: Shape) -> Stages | None:
     return None if target else _expand_to_empty_target(shape)
 
 
-def expand_rank_error(_shape: Shape, rules: base.Setting, target: Shape) -> ShapeError | None:
+def expand_rank_error(_shape: Shape, rules: base.RequestRules, target: Shape) -> ShapeError | None:
     """Return the error for an expand with too many output dims, or None."""
     return base.rank_limit_error(MAX_EXPANDED_RANK, len(target), rules.dialect, "gives", "target")
 

@@ -23,7 +23,7 @@ AXES_NOT_ADJACENT = Rule(
 )
 
 
-def reverse_error(shape: Shape, rules: base.Setting, axes: Axes) -> ShapeError | None:
+def reverse_error(shape: Shape, rules: base.RequestRules, axes: Axes) -> ShapeError | None:
     """Return the error for a flip that REVERSE_V2 refuses, or None.
 
     REVERSE_V2 requires at least one axis, only adjacent axes, and at most `MAX_RANK` dims. Source: LiteRT 2.3.0,

@@ -1,11 +1,11 @@
-"""Helpers for ops with axis arguments: normalize axes and merge adjacent axes."""
+"""Helpers for ops with axis arguments: normalized axes and merged axes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step
-from shapecalc.core.dialects.base import Setting, compute_volume, regroup_step
+from shapecalc.core.dialects.base import RequestRules, compute_volume, regroup_step
 from shapecalc.core.dims import Axes, Shape, product
 from shapecalc.core.moves import Reshape
 from shapecalc.core.ops.op import DialectTable
@@ -86,7 +86,7 @@ def merge_adjacent_axes(shape: Shape, runs: Iterable[Iterable[str | Record]]) ->
 
 
 def normalize_axis_index(
-    axis: int, rank: int, rules: Setting, argument: str, index: int | None = None, *, allow_end: bool = False
+    axis: int, rank: int, rules: RequestRules, argument: str, index: int | None = None, *, allow_end: bool = False
 ) -> int:
     """Return the nonnegative index of an axis.
 
@@ -108,7 +108,7 @@ def normalize_axis_index(
 
 
 def normalize_axis_indices(
-    axes: Axes, rank: int, rules: Setting, repeats: RepeatedAxesPolicy, argument: str = "axes"
+    axes: Axes, rank: int, rules: RequestRules, repeats: RepeatedAxesPolicy, argument: str = "axes"
 ) -> dict[int, int]:
     """Map each axis, as a nonnegative index, to its position in `axes`.
 
@@ -129,7 +129,7 @@ def scalar_axis_error(axis: int, argument: str, index: int | None = None) -> Sha
     return rule_error(AXIS_OUT_OF_RANGE, missing_axis_text(axis, 0), argument=argument, index=index)
 
 
-def normalize_nonscalar_axis(axis: int, shape: Shape, rules: Setting) -> int:
+def normalize_nonscalar_axis(axis: int, shape: Shape, rules: RequestRules) -> int:
     """Return the nonnegative index of an axis of a tensor that is not a scalar.
 
     Raises `ShapeError` (axis-out-of-range or negative-axis).

@@ -10,7 +10,7 @@ from shapecalc.core.dialects.base import (
     FLOATS,
     NUMBERS,
     Operator,
-    Setting,
+    RequestRules,
     broadcast_step,
     compute_volume,
 )
@@ -35,7 +35,7 @@ BROADCASTS_SINCE = 7
 """The first version of ONNX Add with multidirectional broadcasting."""
 
 
-def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> Stages:
+def broadcast(shape: Shape, rules: RequestRules, operands: tuple[Shape | str, ...]) -> Stages:
     """Broadcast operands to a common shape.
 
     Shapes are aligned at the right, and aligned dims must be equal or 1. Source: NumPy broadcasting, ONNX broadcasting
@@ -61,7 +61,7 @@ def _broadcast_steps(stage: Stage, aligned: Sequence[AlignedDim]) -> tuple[Step,
     return tuple(steps) if stage.after is None else (*steps, broadcast_step(stage.before, stage.after))
 
 
-def _unequal_shapes_error(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> ShapeError | None:
+def _unequal_shapes_error(shape: Shape, rules: RequestRules, operands: tuple[Shape | str, ...]) -> ShapeError | None:
     """Return the error for unequal shapes in ONNX Add 1 or 6, or None.
 
     These versions broadcast only if the attribute `broadcast` is set.

@@ -7,7 +7,16 @@ from functools import partial
 
 from shapecalc.core.answers import ResolvedDim, StageBuilder, StageKind, Stages, Step, StepRule, make_step
 from shapecalc.core.conditions import Conditions, require_equal, require_relation
-from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting, compute_volume
+from shapecalc.core.dialects.base import (
+    FLOATS,
+    SINCE_13,
+    UP_TO_12,
+    Operator,
+    Param,
+    ParamType,
+    RequestRules,
+    compute_volume,
+)
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Combine
 from shapecalc.core.ops import operands as joint
@@ -48,7 +57,9 @@ SAME_DIM = StepRule(
 )
 
 
-def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Stages:
+def concat(
+    shape: Shape, rules: RequestRules, operands: tuple[Shape | str, ...] = (), axis: int | None = None
+) -> Stages:
     """Concatenate operands along an axis.
 
     The default axis is 0. The operands must be equal in all other dims. Source: ONNX Concat ("all input tensors must
@@ -61,7 +72,7 @@ def concat(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (),
 
 
 def _concat_operands(
-    shape: Shape, rules: Setting, operands: Sequence[Operand], used_operands: Sequence[Operand], axis: int | None
+    shape: Shape, rules: RequestRules, operands: Sequence[Operand], used_operands: Sequence[Operand], axis: int | None
 ) -> Stages:
     """Concatenate the operands that are not skipped.
 
@@ -84,7 +95,7 @@ def _concat_operands(
         return stage.finish(Combine(output, joint.operand_shapes(operands), tuple(operand_axes), joined_axis))
 
 
-def _sum_dims(rules: Setting, axis: int, operands: Sequence[Operand]) -> ResolvedDim:
+def _sum_dims(rules: RequestRules, axis: int, operands: Sequence[Operand]) -> ResolvedDim:
     dims = tuple([operand.shape[axis] for operand in operands])
     return END_TO_END, rules.names.floor_dim(dims), (), {"dims": dims}
 
@@ -109,7 +120,7 @@ def require_equal_dims(
 
 
 def _resolve_torch_cat(
-    shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None
+    shape: Shape, rules: RequestRules, operands: tuple[Shape | str, ...] = (), axis: int | None = None
 ) -> Stages | None:
     """Resolve a concat in which some operands are empty vectors.
 

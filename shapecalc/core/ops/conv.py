@@ -6,7 +6,7 @@ from functools import partial
 
 from shapecalc.core.answers import ResolvedDim, StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_relation
-from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import FLOATS, Operator, Param, ParamType, RequestRules
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.matmul import contraction_step
@@ -54,7 +54,7 @@ class WeightDims(Record):
     kernel: Shape
 
 
-def _read_weight_dims(weight: Shape, rules: Setting, *, transposed: bool) -> WeightDims:
+def _read_weight_dims(weight: Shape, rules: RequestRules, *, transposed: bool) -> WeightDims:
     """Read the dims of a weight in the dialect's layout.
 
     `ConvSemantics` describes the layout. Raises `ShapeError` (window-rank) if the weight has no kernel dims.
@@ -71,7 +71,7 @@ def _read_weight_dims(weight: Shape, rules: Setting, *, transposed: bool) -> Wei
 
 def conv(
     shape: Shape,
-    rules: Setting,
+    rules: RequestRules,
     weight: Shape,
     groups: int = 1,
     layout: str | None = None,
@@ -95,7 +95,7 @@ def conv(
         channels, axes = windows.spatial_axes(shape, rules, count, layout)
         channel_sizes = _match_channels(shape[channels], channels, weight_dims, groups, transposed=transposed)
         stage.explain = lambda _: (contraction_step((channels,), *channel_sizes),)
-        keeps_none = CONV_SEMANTICS.for_dialect(rules.dialect).keeps_no_channels
+        keeps_none = CONV_SEMANTICS.for_dialect(rules.dialect).accepts_no_channels
         if keeps_none and (weight[0] == 0 or (transposed and weight_dims.filters == 0)):
             raise rule_error(windows.WINDOW_VALUES, "PyTorch convolves with at least one filter", argument="weight")
         window_list = windows.build_windows(
@@ -172,8 +172,8 @@ class ConvSemantics(Record):
 
     Otherwise, the layout is (out, in, *kernel), or (in, out, *kernel) for a transposed convolution.
     """
-    keeps_no_channels: bool = False
-    """Whether an input without channels is accepted and gives an output without channels.
+    accepts_no_channels: bool = False
+    """Whether an input without channels is accepted; its output has no channels.
 
     If so, a weight without filters is refused. Source: `Convolution.cpp` of PyTorch 2.13.
     """
@@ -182,7 +182,7 @@ class ConvSemantics(Record):
 CONV_SEMANTICS = DialectTable(
     {
         "onnx tensorrt openvino paddle": ConvSemantics(),
-        "torch": ConvSemantics(keeps_no_channels=True),
+        "torch": ConvSemantics(accepts_no_channels=True),
         "tensorflow tflite": ConvSemantics(filters_last=True),
     }
 )

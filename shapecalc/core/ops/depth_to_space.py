@@ -88,7 +88,9 @@ SPACE_AXES: LetteredAxes = ("k", "hr", "wc")
 """The axes after depth to space. The height and the width contain the block."""
 
 
-def depth_to_space(shape: Shape, rules: base.Setting, block: int, mode: str = DCR, leading: int | None = 1) -> Stages:
+def depth_to_space(
+    shape: Shape, rules: base.RequestRules, block: int, mode: str = DCR, leading: int | None = 1
+) -> Stages:
     """Move channels into spatial blocks of `block` rows and `block` columns.
 
     `leading` is the required number of dims before the channels; None allows any number. Source: ONNX DepthToSpace
@@ -99,7 +101,7 @@ def depth_to_space(shape: Shape, rules: base.Setting, block: int, mode: str = DC
     return move_blocks(shape, rules, block, (DEPTH_AXES[mode], SPACE_AXES), leading)
 
 
-def _check_blocks(shape: Shape, rules: base.Setting, block: int, leading: int | None) -> None:
+def _check_blocks(shape: Shape, rules: base.RequestRules, block: int, leading: int | None) -> None:
     """Raise `ShapeError` (wrong-rank or bad-block) for an invalid rank or block size.
 
     `leading` is the required number of dims before the channels; None allows any number.
@@ -116,7 +118,7 @@ def _check_blocks(shape: Shape, rules: base.Setting, block: int, leading: int | 
 
 
 def move_blocks(
-    shape: Shape, rules: base.Setting, block: int, axes: tuple[LetteredAxes, LetteredAxes], leading: int | None
+    shape: Shape, rules: base.RequestRules, block: int, axes: tuple[LetteredAxes, LetteredAxes], leading: int | None
 ) -> Stages:
     """Split the last axes into parts, transpose the parts and merge them.
 

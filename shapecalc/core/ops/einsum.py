@@ -7,7 +7,7 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_equal, require_relation
-from shapecalc.core.dialects.base import FLOATS, NUMBERS, Operator, Param, ParamType, Setting, compute_volume
+from shapecalc.core.dialects.base import FLOATS, NUMBERS, Operator, Param, ParamType, RequestRules, compute_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops import operands as joint
@@ -68,7 +68,7 @@ SUMMED = StepRule(
 
 def einsum(
     shape: Shape,
-    _rules: Setting,
+    _rules: RequestRules,
     pattern: str,
     operands: tuple[Shape | str, ...] = (),
     *,

@@ -23,7 +23,7 @@ ResolvedExpandDim: TypeAlias = "tuple[int, StepRule, Conditions, Conditions]"
 """The input axis, the rule, the conditions and the alternatives of an output dim. The axis of a new dim is negative."""
 
 
-def expand(shape: Shape, rules: base.Setting, target: Shape) -> Stages:
+def expand(shape: Shape, rules: base.RequestRules, target: Shape) -> Stages:
     """Broadcast a tensor to a requested shape by repeating dims of 1.
 
     Shapes are aligned at the right. Source: ONNX Expand (broadcasts both ways), numpy.broadcast_to and OpenVINO

@@ -13,7 +13,11 @@ from shapecalc.core.rules import START_AFTER_END
 
 
 def flatten(
-    shape: Shape, rules: base.Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
+    shape: Shape,
+    rules: base.RequestRules,
+    axis: int | None = None,
+    start_dim: int | None = None,
+    end_dim: int | None = None,
 ) -> Stages:
     """Merge adjacent dims, as the flatten operator of the dialect does.
 
@@ -27,7 +31,9 @@ def flatten(
         return merge_axis_groups(stage, _axis_groups(len(shape), rules, axis, start_dim, end_dim))
 
 
-def _axis_groups(rank: int, rules: base.Setting, axis: int | None, start: int | None, end: int | None) -> list[Axes]:
+def _axis_groups(
+    rank: int, rules: base.RequestRules, axis: int | None, start: int | None, end: int | None
+) -> list[Axes]:
     """Return the groups of input axes that are merged, one for each output dim.
 
     Raises `ShapeError` (axis-out-of-range, negative-axis or start-after-end).

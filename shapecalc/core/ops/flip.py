@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
-from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import Operator, Param, ParamType, RequestRules
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import StridedSlice
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_indices
@@ -40,7 +40,7 @@ FLIPPED = StepRule(
 )
 
 
-def flip(shape: Shape, rules: Setting, axes: Axes) -> Stages:
+def flip(shape: Shape, rules: RequestRules, axes: Axes) -> Stages:
     """Reverse the order of the elements along axes.
 
     The shape is unchanged. Source: numpy.flip ("reverse the order of elements in an array along the given axis"),

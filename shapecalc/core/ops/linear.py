@@ -6,7 +6,7 @@ from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step
 from shapecalc.core.conditions import require_equal, require_relation
-from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, compute_volume
+from shapecalc.core.dialects.base import Operator, Param, ParamType, RequestRules, compute_volume
 from shapecalc.core.dims import Monomial, Shape
 from shapecalc.core.moves import Combine
 from shapecalc.core.ops.matmul import MATMUL, contraction_step, operand_dim_step
@@ -20,7 +20,7 @@ from shapecalc.core.text import rank_text, shape_text, truncate
 
 def linear(
     shape: Shape,
-    rules: Setting,
+    rules: RequestRules,
     out_features: Shape | None = None,
     weight: Shape | None = None,
     *,

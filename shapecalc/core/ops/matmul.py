@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, require_equal, require_relation
-from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, Operator, Setting, compute_volume
+from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, Operator, RequestRules, compute_volume
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops import operands as joint
@@ -43,7 +43,7 @@ FROM_OPERAND = StepRule(
 )
 
 
-def matmul(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> Stages:
+def matmul(shape: Shape, rules: RequestRules, operands: tuple[Shape | str, ...]) -> Stages:
     """Multiply the matrices of two operands.
 
     Batch dims broadcast. The product sums over the last axis of the first operand and the second to last axis of the

@@ -16,7 +16,7 @@ from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamType,
-    Setting,
+    RequestRules,
 )
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Combine, OperandAxis
@@ -51,7 +51,7 @@ EMPTY_REDUCTION = Rule(
 
 
 def mean(
-    shape: Shape, rules: Setting, axes: Axes | None = None, *, keepdims: bool | None = None, kind: str = "mean"
+    shape: Shape, rules: RequestRules, axes: Axes | None = None, *, keepdims: bool | None = None, kind: str = "mean"
 ) -> Stages:
     """Reduce axes to their mean, sum, maximum or minimum.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages
-from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import Operator, Param, ParamType, RequestRules
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, RepeatedAxesPolicy, normalize_axis_index, normalize_axis_indices
 from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_test_vectors, operators_by_dialect
@@ -28,7 +28,9 @@ UNPAIRED_AXES = Rule(
 )
 
 
-def moveaxis(shape: Shape, rules: Setting, axes: Axes, destination: Axes, *, repeats_positions: bool = False) -> Stages:
+def moveaxis(
+    shape: Shape, rules: RequestRules, axes: Axes, destination: Axes, *, repeats_positions: bool = False
+) -> Stages:
     """Move axes to new positions in the output.
 
     The other axes keep their order. If `repeats_positions` is True, `destination` may contain an index twice. Source:
@@ -41,7 +43,7 @@ def moveaxis(shape: Shape, rules: Setting, axes: Axes, destination: Axes, *, rep
     return transpose(shape, rules, order, "moveaxis", "")
 
 
-def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes, repeats_positions: bool) -> Axes:
+def _axis_order(rank: int, rules: RequestRules, axes: Axes, destination: Axes, repeats_positions: bool) -> Axes:
     """Return the input axis of each output axis.
 
     Raises `ShapeError` (unpaired-axes, axis-out-of-range or repeated-axis).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import EMPTY_DICT
-from shapecalc.core.dialects.base import Dialect, Operator, Param, Setting
+from shapecalc.core.dialects.base import Dialect, Operator, Param, RequestRules
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, lazy, replace
 
@@ -75,7 +75,7 @@ class Op(Record):
     resolve: Callable[..., Stages]
     """The resolver: a function that returns the stages of a request.
 
-    The positional arguments are the input shape and the `Setting`; the arguments of the op are keyword arguments.
+    The positional arguments are the input shape and the `RequestRules`; the arguments of the op are keyword arguments.
     """
     operators: Mapping[str, Operator]
     """The operators of the op, keyed by dialect name.
@@ -211,7 +211,7 @@ def select_resolver(op: Op, operator: Operator) -> Callable[..., Stages]:
     if own_resolver is None and check is None:
         return op.resolve
 
-    def resolve(shape: Shape, rules: Setting, **arguments: Any) -> Stages:
+    def resolve(shape: Shape, rules: RequestRules, **arguments: Any) -> Stages:
         error = None if check is None else check(shape, rules, **arguments)
         if error is not None:
             error.stages = _make_refused_stages(op.resolve, shape, rules, arguments)
@@ -222,7 +222,9 @@ def select_resolver(op: Op, operator: Operator) -> Callable[..., Stages]:
     return resolve
 
 
-def _make_refused_stages(resolve: Callable[..., Stages], shape: Shape, rules: Setting, arguments: Arguments) -> Stages:
+def _make_refused_stages(
+    resolve: Callable[..., Stages], shape: Shape, rules: RequestRules, arguments: Arguments
+) -> Stages:
     """Return the first stage of a refused request, without steps and output."""
     try:
         stages = resolve(shape, rules, **arguments)

@@ -1,4 +1,4 @@
-"""Helpers for ops with several operands: number the operands and align their dims."""
+"""Helpers for ops with several operands: numbered operands and aligned dims."""
 
 from __future__ import annotations
 

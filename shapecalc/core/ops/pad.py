@@ -16,7 +16,7 @@ from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamType,
-    Setting,
+    RequestRules,
 )
 from shapecalc.core.dims import INT64_MAX, Dim, Shape
 from shapecalc.core.moves import CONSTANT, EDGE, REFLECT, SYMMETRIC, WRAP, Pad
@@ -179,7 +179,7 @@ Pad-12, paddle.nn.functional.pad; limits of ONNX Runtime, PyTorch, TensorFlow, P
 
 def pad(
     shape: Shape,
-    rules: Setting,
+    rules: RequestRules,
     padding: tuple[int, ...],
     axes: tuple[int, ...] | None = None,
     mode: str = CONSTANT,
@@ -220,7 +220,7 @@ def pad(
 
 
 def _padding_by_axis(
-    shape: Shape, rules: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None
+    shape: Shape, rules: RequestRules, padding: tuple[int, ...], axes: tuple[int, ...] | None
 ) -> dict[int, tuple[int, ...]]:
     """Map each padded axis to its padding at the start and at the end.
 
@@ -246,7 +246,7 @@ def _padding_by_axis(
 
 
 def _finish_pad(
-    stage: StageBuilder, rules: Setting, ends: Mapping[int, tuple[int, ...]], mode: str, fill: float | None
+    stage: StageBuilder, rules: RequestRules, ends: Mapping[int, tuple[int, ...]], mode: str, fill: float | None
 ) -> Stages:
     """Finish a stage that pads axes.
 
@@ -265,7 +265,7 @@ def _finish_pad(
     return windows.finish_window_stage(stage, resolvers, ends, make_move=make_move)
 
 
-def _check_mode(mode: str, semantics: PadSemantics, rules: Setting) -> None:
+def _check_mode(mode: str, semantics: PadSemantics, rules: RequestRules) -> None:
     """Raise `ShapeError` (mode-unsupported) if the operator version lacks a mode."""
     since, name = semantics.since.get(mode), f"{rules.dialect.name} {rules.operator.name}"
     if mode == CONSTANT or (since is not None and (rules.version is None or rules.version >= since)):
@@ -279,7 +279,7 @@ def _check_mode(mode: str, semantics: PadSemantics, rules: Setting) -> None:
 
 
 def _check_padded_dims(
-    shape: Shape, ends: Mapping[int, tuple[int, ...]], mode: str, semantics: PadSemantics, rules: Setting
+    shape: Shape, ends: Mapping[int, tuple[int, ...]], mode: str, semantics: PadSemantics, rules: RequestRules
 ) -> None:
     """Raise `ShapeError` if `mode` cannot pad these dims.
 
@@ -313,7 +313,9 @@ def _pad_facts(dim: Dim, ends: tuple[int, ...], mode: str, fill: float) -> Mappi
     return {"dim": dim, "begin": begin, "end": end, "mode": mode, "fill": fill}
 
 
-def _resolve_padded_dim(rules: Setting, axis: int, max_excess: int | None, facts: Mapping[str, Any]) -> ResolvedDim:
+def _resolve_padded_dim(
+    rules: RequestRules, axis: int, max_excess: int | None, facts: Mapping[str, Any]
+) -> ResolvedDim:
     """Return the output dim of a padded axis.
 
     Raises `ShapeError` (nothing-left or padding-limit).

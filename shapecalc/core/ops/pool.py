@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages
-from shapecalc.core.dialects.base import FLOATS, Dialect, Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import FLOATS, Dialect, Operator, Param, ParamType, RequestRules
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors
@@ -24,7 +24,7 @@ GLOBAL = "global"
 
 def pool(
     shape: Shape,
-    rules: Setting,
+    rules: RequestRules,
     kernel: Shape | str,
     kind: str = "max",
     layout: str | None = None,

@@ -19,7 +19,14 @@ from shapecalc.core.answers import (
     run_stages,
 )
 from shapecalc.core.conditions import Conditions, require_divisible, require_equal, require_relation
-from shapecalc.core.dialects.base import Param, ParamType, Setting, check_rank, compute_volume, finish_reshape_stage
+from shapecalc.core.dialects.base import (
+    Param,
+    ParamType,
+    RequestRules,
+    check_rank,
+    compute_volume,
+    finish_reshape_stage,
+)
 from shapecalc.core.dims import Dim, Shape, product, quotient, to_json
 from shapecalc.core.ops.axes import merge_adjacent_axes
 from shapecalc.core.ops.expand import EXPAND, expand
@@ -161,7 +168,7 @@ def _pattern_error(
     return ShapeError(Problem(BAD_PATTERN, message, hint, argument, None, span))
 
 
-def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = None) -> Stages:
+def rearrange(shape: Shape, rules: RequestRules, pattern: str, lengths: str | None = None) -> Stages:
     """Split, move, repeat and merge axes, with one stage for each of these operations.
 
     Stages that change nothing are omitted. Source: einops.rearrange and einops.repeat. Raises `ShapeError`
@@ -180,7 +187,7 @@ def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = 
     return run_stages(shape, *runs)
 
 
-def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> Stages:
+def _split_into_axes(shape: Shape, rules: RequestRules, plan: RearrangePlan) -> Stages:
     """Split every dim into the axes of the left side."""
     with StageBuilder(StageKind.RESHAPE, "split", "pattern", shape) as stage:
         resolved = list[tuple[int, list[ResolvedDim]]]()
@@ -252,7 +259,7 @@ def _infer_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete
     return quotient(dim, known), require_relation(require_divisible, dim, known, make_error)
 
 
-def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> Stages:
+def _repeat_new_axes(shape: Shape, rules: RequestRules, new_axes: dict[int, int]) -> Stages:
     """Insert the new axes of the right side, and repeat the tensor along them."""
     inserted = unsqueeze(shape, rules, tuple(new_axes))
     if all(length == 1 for length in new_axes.values()):

@@ -10,7 +10,7 @@ from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamType,
-    Setting,
+    RequestRules,
     check_rank,
     check_sizes,
     compute_volume,
@@ -50,7 +50,7 @@ UNPAIRED_REPEATS = Rule(
 
 
 def repeat_interleave(
-    shape: Shape, rules: Setting, repeats: Shape, axis: int | None = None, *, scalar_has_axis: bool = False
+    shape: Shape, rules: RequestRules, repeats: Shape, axis: int | None = None, *, scalar_has_axis: bool = False
 ) -> Stages:
     """Repeat each element along an axis.
 

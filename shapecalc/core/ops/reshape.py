@@ -24,7 +24,7 @@ The fact from_left adds "from the left" to the explanation."""
 
 
 def reshape(
-    shape: Shape, rules: base.Setting, target: Shape, label: str = "reshape", argument: str = "target"
+    shape: Shape, rules: base.RequestRules, target: Shape, label: str = "reshape", argument: str = "target"
 ) -> Stages:
     """Resolve a requested shape.
 
@@ -45,7 +45,7 @@ class ReshapeTarget(base.Target):
 
     __slots__ = ("dialect", "semantics")
 
-    def __init__(self, shape: Shape, rules: base.Setting, target: Shape, argument: str) -> None:
+    def __init__(self, shape: Shape, rules: base.RequestRules, target: Shape, argument: str) -> None:
         """Create a target from a requested shape and the rules of the request."""
         self.dialect, self.semantics = rules.dialect, rules.reshape_semantics
         if self.semantics.infers is not base.InferMarker.MINUS_ONE:

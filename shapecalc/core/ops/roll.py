@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule, run_stages
-from shapecalc.core.dialects.base import Param, ParamType, Setting, explain_changed_axis, regroup_step
+from shapecalc.core.dialects.base import Param, ParamType, RequestRules, explain_changed_axis, regroup_step
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Reshape, Roll
 from shapecalc.core.ops.axes import flatten_axes, normalize_nonscalar_axis
@@ -35,7 +35,7 @@ UNPAIRED_SHIFTS = Rule(
 )
 
 
-def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) -> Stages:
+def roll(shape: Shape, rules: RequestRules, shift: Axes, axis: Axes | None = None) -> Stages:
     """Shift elements along axes, with wraparound at the ends.
 
     Without axes, the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is flattened
@@ -80,7 +80,7 @@ def _roll_axis(shape: Shape, shift: int, axis: int) -> Stages:
         return stage.finish(Roll(shift, axis))
 
 
-def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, Axes | None]:
+def _pair_shifts(shift: Axes, axis: Axes | None, rules: RequestRules) -> tuple[Axes, Axes | None]:
     """Return one shift for each axis, and the axes.
 
     If the flattened tensor is rolled, the axes are None. Raises `ShapeError` (unpaired-shifts).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, Unsatisfiable, require_min_size
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, RequestRules
 from shapecalc.core.dialects.jax import CLAMPED_INDEX
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import StridedSlice
@@ -47,7 +47,7 @@ TAKEN_INDEX = StepRule(
 )
 
 
-def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
+def select(shape: Shape, rules: RequestRules, axis: int, index: int) -> Stages:
     """Select one index of an axis, and drop the axis.
 
     Source: ONNX Gather with a single index, NumPy indexing, torch.select. Raises `ShapeError` (axis-out-of-range or
@@ -75,7 +75,7 @@ def select(shape: Shape, rules: Setting, axis: int, index: int) -> Stages:
 
 
 def resolve_index(
-    index: int, dim: Dim, axis: int, rules: Setting, argument: str = "index", argument_index: int | None = None
+    index: int, dim: Dim, axis: int, rules: RequestRules, argument: str = "index", argument_index: int | None = None
 ) -> tuple[StepRule, int, Conditions]:
     """Resolve an index of an axis.
 

@@ -12,7 +12,7 @@ from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamType,
-    Setting,
+    RequestRules,
 )
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import ShapeVector
@@ -63,7 +63,7 @@ SLICED_DIMS = StepRule(
 )
 
 
-def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | None = None) -> Stages:
+def shape(dims: Shape, _rules: RequestRules, start: int | None = None, end: int | None = None) -> Stages:
     """Return the dims from `start` to `end` (exclusive) as an int64 vector.
 
     Negative values count from the end. Then both values are clamped to [0, rank]. If `start` is not below `end`, the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shapecalc.core.answers import EMPTY_DICT, StageBuilder, StageKind, Stages, run_stages
-from shapecalc.core.dialects.base import Param, ParamType, Setting
+from shapecalc.core.dialects.base import Param, ParamType, RequestRules
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.op import Op, make_test_vectors
 from shapecalc.core.ops.reshape import reshape
@@ -15,7 +15,7 @@ from shapecalc.core.record import replace
 
 
 def shuffle(
-    shape: Shape, rules: Setting, first: Axes | None = None, to: Shape | None = None, second: Axes | None = None
+    shape: Shape, rules: RequestRules, first: Axes | None = None, to: Shape | None = None, second: Axes | None = None
 ) -> Stages:
     """Transpose, reshape and transpose again, as a TensorRT Shuffle layer does.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions, Unsatisfiable, require_min_size
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, RequestRules
 from shapecalc.core.dims import Axes, Dim, Monomial, Shape
 from shapecalc.core.moves import StridedSlice
 from shapecalc.core.ops.op import Arguments, DialectTable, FixCandidates, Op, make_test_vectors, operators_by_dialect
@@ -71,7 +71,7 @@ SLICED = StepRule(
 )
 
 
-def slice_(shape: Shape, rules: Setting, slices: str, *, must_keep: Axes = ()) -> Stages:
+def slice_(shape: Shape, rules: RequestRules, slices: str, *, must_keep: Axes = ()) -> Stages:
     """Slice axes by start, stop and step.
 
     Axes without a slice are unchanged. If an axis in `must_keep` is not empty, its slice must keep at least one index.
@@ -115,7 +115,7 @@ def _slice_steps(stage: Stage, kept: list[AxisSlice], texts: list[str]) -> tuple
     return tuple(steps)
 
 
-def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, must_be_nonempty: bool) -> AxisSlice:
+def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: RequestRules, must_be_nonempty: bool) -> AxisSlice:
     """Resolve the slice of one axis.
 
     `slice_parts` are the start, the stop and the step. Raises `ShapeError` (bad-step, no-such-attribute,
@@ -141,7 +141,7 @@ def _slice_axis(dim: Dim, slice_parts: SliceParts, axis: int, rules: Setting, mu
     return (positions.start, step, len(positions), ()) if positions else (0, 1 if dim == 0 else step, 0, ())
 
 
-def _check_bounds(dim: int, slice_parts: SliceParts, axis: int, rules: Setting) -> None:
+def _check_bounds(dim: int, slice_parts: SliceParts, axis: int, rules: RequestRules) -> None:
     """Raise `ShapeError` (slice-out-of-bounds) if the start or stop is out of range."""
     for end in slice_parts[:2]:
         if end is not None and not 0 <= end <= dim:
@@ -163,7 +163,7 @@ def _require_min_size(dim: Monomial, axis: int, count: int) -> Conditions:
 
 
 def _slice_symbolic_axis(
-    dim: Monomial, slice_parts: SliceParts, axis: int, rules: Setting, must_be_nonempty: bool
+    dim: Monomial, slice_parts: SliceParts, axis: int, rules: RequestRules, must_be_nonempty: bool
 ) -> AxisSlice:
     """Resolve the slice of an axis with a symbolic size.
 

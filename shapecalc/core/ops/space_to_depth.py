@@ -5,14 +5,16 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core.answers import Stages
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, RequestRules
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import depth_to_space as blocks
 from shapecalc.core.ops.op import Op, make_test_vectors
 from shapecalc.core.rules import INDIVISIBLE
 
 
-def space_to_depth(shape: Shape, rules: Setting, block: int, mode: str = blocks.DCR, leading: int | None = 1) -> Stages:
+def space_to_depth(
+    shape: Shape, rules: RequestRules, block: int, mode: str = blocks.DCR, leading: int | None = 1
+) -> Stages:
     """Move spatial blocks of `block` rows and `block` columns into channels.
 
     `leading` is the required number of dims before the channels; None allows any number. Source: ONNX SpaceToDepth

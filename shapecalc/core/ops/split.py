@@ -11,7 +11,7 @@ from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamType,
-    Setting,
+    RequestRules,
     explain_changed_axis,
 )
 from shapecalc.core.dims import Dim, Shape, is_always_integral, monomial, product, quotient, sum_terms
@@ -98,7 +98,7 @@ SPLIT_AXIS = StepRule(
 
 def split(
     shape: Shape,
-    rules: Setting,
+    rules: RequestRules,
     axis: int,
     parts: int | None = None,
     part: int = 0,
@@ -140,7 +140,7 @@ def split(
         return stage.finish(StridedSlice(starts, (1,) * len(shape), output))
 
 
-def _missing_parts_error(shape: Shape, rules: Setting, axis: int) -> ShapeError:
+def _missing_parts_error(shape: Shape, rules: RequestRules, axis: int) -> ShapeError:
     """Return the error for a split without the number or the sizes of its parts.
 
     If `axis` is out of range, the hint assumes that `axis` is the size argument of `torch.split`.
@@ -153,7 +153,9 @@ def _missing_parts_error(shape: Shape, rules: Setting, axis: int) -> ShapeError:
     return ShapeError(Problem(MISSING_ARGUMENT, f"a split needs {needed}", hint, "parts"))
 
 
-def _parts_by_count(dim: Dim, axis: int, parts: int, rules: Setting, *, uneven: bool) -> tuple[PartRuns, Conditions]:
+def _parts_by_count(
+    dim: Dim, axis: int, parts: int, rules: RequestRules, *, uneven: bool
+) -> tuple[PartRuns, Conditions]:
     """Divide a dim into `parts` parts, and return them with their conditions.
 
     If `parts` does not divide the dim, the dialect and `uneven` determine the sizes. Raises `ShapeError` (bad-parts,

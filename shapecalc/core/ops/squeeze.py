@@ -11,7 +11,7 @@ from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamType,
-    Setting,
+    RequestRules,
     regroup_step,
     require_one,
 )
@@ -34,7 +34,7 @@ The conditions are those under which the axis is kept or dropped.
 """
 
 
-def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
+def squeeze(shape: Shape, rules: RequestRules, axes: Axes | None = None) -> Stages:
     """Drop axes of size 1.
 
     Without `axes`, all axes of size 1 are dropped. Source: ONNX Squeeze ("if an axis is selected with shape entry not

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import EMPTY_DICT, ResolvedDim, StageBuilder, StageKind, Stages, StepRule, make_step
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Setting, check_rank, compute_volume
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, RequestRules, check_rank, compute_volume
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Combine
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
@@ -23,7 +23,7 @@ STACKED = StepRule(
 )
 
 
-def stack(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Stages:
+def stack(shape: Shape, rules: RequestRules, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Stages:
     """Join operands of equal shape along a new axis.
 
     The default axis is 0. Source: numpy.stack ("Each array must have the same shape"), torch.stack; ONNX Unsqueeze and

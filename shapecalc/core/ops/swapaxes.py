@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import StageBuilder, StageKind, Stages
-from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import Operator, Param, ParamType, RequestRules
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_axis_index
 from shapecalc.core.ops.op import Op, make_test_vectors, operators_by_dialect
 from shapecalc.core.ops.transpose import TRANSPOSE_SEMANTICS, transpose
 
 
-def swapaxes(shape: Shape, rules: Setting, axis1: int, axis2: int) -> Stages:
+def swapaxes(shape: Shape, rules: RequestRules, axis1: int, axis2: int) -> Stages:
     """Swap two axes.
 
     If both are the same axis, the tensor is unchanged. Source: numpy.swapaxes ("interchange two axes of an array"),

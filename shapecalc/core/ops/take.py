@@ -5,7 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core.answers import Stage, StageBuilder, StageKind, Stages, Step, StepRule, run_stages
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting, explain_changed_axis
+from shapecalc.core.dialects.base import (
+    SINCE_13,
+    UP_TO_12,
+    Operator,
+    Param,
+    ParamType,
+    RequestRules,
+    explain_changed_axis,
+)
 from shapecalc.core.dims import Axes, Dim, Shape
 from shapecalc.core.moves import Take
 from shapecalc.core.ops.axes import AXIS_SEMANTICS, normalize_nonscalar_axis
@@ -37,7 +45,7 @@ TAKEN_POSITIONS = StepRule(
 )
 
 
-def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
+def take(shape: Shape, rules: RequestRules, axis: int, indices: Axes) -> Stages:
     """Gather the elements at a list of indices of one axis.
 
     Indices may be repeated. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by indices"),
@@ -52,7 +60,7 @@ def take(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
     return _take_indices(shape, rules, axis, indices)
 
 
-def _take_indices(shape: Shape, rules: Setting, axis: int, indices: Axes) -> Stages:
+def _take_indices(shape: Shape, rules: RequestRules, axis: int, indices: Axes) -> Stages:
     with StageBuilder(StageKind.TAKE, "take", "indices", shape) as stage:
         taken_axis = normalize_nonscalar_axis(
             axis, shape, replace(rules, version=None)

@@ -43,7 +43,7 @@ class TileFactor(Record):
         return (self.count,) if self.axis is None else (shape[self.axis], self.count)
 
 
-def tile(shape: Shape, rules: base.Setting, repeats: Shape) -> Stages:
+def tile(shape: Shape, rules: base.RequestRules, repeats: Shape) -> Stages:
     """Repeat a tensor along each axis.
 
     Additional repeats add leading axes. A view can repeat only dims of 1. Therefore, a new dim of 1 is inserted before
@@ -113,7 +113,7 @@ def _repeat_unit_dims(shape: Shape, factors: list[TileFactor]) -> Stages:
         return stage.finish(Expand(output))
 
 
-def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
+def _check_repeats(rank: int, rules: base.RequestRules, repeats: Shape) -> None:
     """Raise `ShapeError` (bad-repeats) for an invalid number or value of repeats."""
     if not _is_accepted_count(rank, rules, len(repeats)):
         more = "" if TILE_SEMANTICS.for_dialect(rules.dialect).tile_repeats is TileRepeatCount.EACH else ", or more"
@@ -128,13 +128,13 @@ def _check_repeats(rank: int, rules: base.Setting, repeats: Shape) -> None:
         raise rule_error(BAD_REPEATS, message, argument="repeats")
 
 
-def _is_accepted_count(rank: int, rules: base.Setting, count: int) -> bool:
+def _is_accepted_count(rank: int, rules: base.RequestRules, count: int) -> bool:
     """Return whether the operator accepts `count` repeats."""
     accepted = TILE_SEMANTICS.for_dialect(rules.dialect).tile_repeats
     return accepted is TileRepeatCount.ANY or count == rank or (accepted is TileRepeatCount.AT_LEAST and count > rank)
 
 
-def _paddle_rank_error(shape: Shape, rules: base.Setting, repeats: Shape) -> ShapeError | None:
+def _paddle_rank_error(shape: Shape, rules: base.RequestRules, repeats: Shape) -> ShapeError | None:
     """Return the error for a rank above the limit of Paddle's tile, or None."""
     argument = "repeats" if len(repeats) > PADDLE_MAX_RANK else "input"
     return base.rank_limit_error(PADDLE_MAX_RANK, max(len(shape), len(repeats)), rules.dialect, argument=argument)

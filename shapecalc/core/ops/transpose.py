@@ -10,7 +10,7 @@ from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamType,
-    Setting,
+    RequestRules,
 )
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Permute
@@ -54,7 +54,7 @@ MOVED_AXES = StepRule(
 
 
 def transpose(
-    shape: Shape, rules: Setting, perm: Axes | None = None, label: str = "transpose", argument: str = "perm"
+    shape: Shape, rules: RequestRules, perm: Axes | None = None, label: str = "transpose", argument: str = "perm"
 ) -> Stages:
     """Permute axes: output dim i is input dim `perm[i]`.
 
@@ -76,7 +76,7 @@ def _permutation_steps(stage: Stage, order: PermSource) -> tuple[Step, ...]:
 
 
 def resolve_permutation(
-    perm: Axes | None, rank: int, rules: Setting, argument: str = "perm"
+    perm: Axes | None, rank: int, rules: RequestRules, argument: str = "perm"
 ) -> tuple[Axes, PermSource]:
     """Return the permutation of a request and its source.
 
@@ -94,7 +94,7 @@ def resolve_permutation(
     return tuple(range(rank - 1, -1, -1)), PermSource.REVERSED
 
 
-def normalize_permutation(perm: Axes, rank: int, rules: Setting, argument: str) -> Axes:
+def normalize_permutation(perm: Axes, rank: int, rules: RequestRules, argument: str) -> Axes:
     """Return `perm` with nonnegative axes.
 
     Raises `ShapeError` (negative-axis) for an unsupported negative axis. Raises `ShapeError` (not-a-permutation) unless

@@ -8,7 +8,7 @@ from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamType,
-    Setting,
+    RequestRules,
     check_rank,
     compute_volume,
     regroup_step,
@@ -35,7 +35,7 @@ class SizesTarget(ReshapeTarget):
 
     __slots__ = ("axis", "full_shape")
 
-    def __init__(self, shape: Shape, rules: Setting, axis: int, sizes: Shape) -> None:
+    def __init__(self, shape: Shape, rules: RequestRules, axis: int, sizes: Shape) -> None:
         """Create a target from the requested sizes of one axis of `shape`."""
         super().__init__(shape[axis : axis + 1], rules, sizes, "sizes")
         self.axis, self.full_shape = axis, shape
@@ -65,7 +65,7 @@ class SizesTarget(ReshapeTarget):
         return tuple(steps)
 
 
-def unflatten(shape: Shape, rules: Setting, axis: int, sizes: Shape) -> Stages:
+def unflatten(shape: Shape, rules: RequestRules, axis: int, sizes: Shape) -> Stages:
     """Split an axis into several axes.
 
     One of the `sizes` may be -1. The other axes are unchanged and may have size 0. Source: torch.unflatten ("expands a

@@ -10,7 +10,7 @@ from shapecalc.core.dialects.base import (
     Operator,
     Param,
     ParamType,
-    Setting,
+    RequestRules,
     finish_unsqueeze_stage,
 )
 from shapecalc.core.dims import Axes, Shape
@@ -29,7 +29,7 @@ ONE_AXIS = Rule(
 )
 
 
-def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
+def unsqueeze(shape: Shape, rules: RequestRules, axes: Axes | None = None) -> Stages:
     """Insert dims of 1 at `axes` of the output.
 
     Source: ONNX Unsqueeze ("the rank of the output tensor is the rank of the input tensor plus the number of values in
@@ -47,7 +47,7 @@ def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> Stages:
         return finish_unsqueeze_stage(stage, sources, rules.dialect)
 
 
-def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
+def _new_axes(shape: Shape, axes: Axes, rules: RequestRules) -> dict[int, int]:
     """Map the output axis of each new dim to its index in `axes`.
 
     OpenVINO drops repeated axes (measured). Equal values are dropped before the output rank is computed. Different

@@ -6,7 +6,7 @@ from functools import partial
 
 from shapecalc.core.answers import ResolvedDim, StageBuilder, StageKind, Stages, Step, StepRule
 from shapecalc.core.conditions import Conditions
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, Setting
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamType, RequestRules
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.op import DialectTable, Op, make_test_vectors, operators_by_dialect
@@ -34,7 +34,7 @@ SCALED = StepRule(
 )
 
 
-def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape | None = None) -> Stages:
+def upsample(shape: Shape, rules: RequestRules, scale: str | None = None, size: Shape | None = None) -> Stages:
     """Scale or resize the spatial dims.
 
     Scaled sizes are rounded down. Source: ONNX Resize ("output_dimension = floor(input_dimension * (roi_end -
@@ -59,7 +59,7 @@ def upsample(shape: Shape, rules: Setting, scale: str | None = None, size: Shape
         return windows.finish_window_stage(stage, resolvers, window_axes)
 
 
-def _scale_dim(axis: int, dim: Dim, factor_or_size: str, rules: Setting, *, is_size: bool) -> ResolvedDim:
+def _scale_dim(axis: int, dim: Dim, factor_or_size: str, rules: RequestRules, *, is_size: bool) -> ResolvedDim:
     """Return the output dim of a spatial dim that is scaled or resized.
 
     `is_size` specifies whether `factor_or_size` is a size. Raises `ShapeError` (nothing-left) if the output dim is 0

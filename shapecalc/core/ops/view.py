@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from shapecalc.core.answers import Request, Stage, StageBuilder, StageKind, Stages, Step, StepRule, Trace
 from shapecalc.core.conditions import Assumptions
-from shapecalc.core.dialects.base import Operator, Param, ParamType, Setting, check_rank
+from shapecalc.core.dialects.base import Operator, Param, ParamType, RequestRules, check_rank
 from shapecalc.core.dims import Shape, is_concrete, numeric_dims
 from shapecalc.core.layout import contiguous_strides
 from shapecalc.core.moves import Reshape
@@ -64,7 +64,7 @@ VIEW_STRIDES = StepRule(
 )
 
 
-def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = None) -> Stages:
+def view(shape: Shape, rules: RequestRules, target: Shape, strides: Shape | None = None) -> Stages:
     """Resolve a requested shape as reshape does, but refuse a copy of the tensor.
 
     `strides` are the strides of the input in elements. By default, the input is contiguous, and no copy is necessary.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shapecalc.core.answers import EMPTY_DICT, ResolvedDim, StageBuilder, Stages, Step, StepRule, make_step
 from shapecalc.core.conditions import Conditions, require_at_least, require_relation
-from shapecalc.core.dialects.base import Param, ParamType, Setting, compute_volume
+from shapecalc.core.dialects.base import Param, ParamType, RequestRules, compute_volume
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.op import DialectTable
@@ -264,7 +264,9 @@ LAYOUT_PARAM = Param(
 )
 
 
-def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = None) -> tuple[int, tuple[int, ...]]:
+def spatial_axes(
+    shape: Shape, rules: RequestRules, count: int, layout: str | None = None
+) -> tuple[int, tuple[int, ...]]:
     """Return the channel axis and the spatial axes.
 
     `count` is the number of spatial dims. Raises `ShapeError` (window-rank) if the dialect does not support `count`
@@ -282,7 +284,7 @@ def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = 
     return (rank - 1, (*range(batch, rank - 1),)) if last else (batch, (*range(batch + 1, rank),))
 
 
-def require_channels(shape: Shape, channels: int, rules: Setting) -> None:
+def require_channels(shape: Shape, channels: int, rules: RequestRules) -> None:
     """Raise `ShapeError` (nothing-left) if the input must have channels but has none.
 
     Source: torch.nn.functional.max_pool2d, avg_pool2d and interpolate, measured.
@@ -326,7 +328,7 @@ def numbers_per_axis(values: Shape | None, counts: Iterable[int], name: str, lea
 
 
 def build_windows(
-    axes: tuple[int, ...], rules: Setting, operator_kind: str, kernel: Shape, options: Mapping[str, Any]
+    axes: tuple[int, ...], rules: RequestRules, operator_kind: str, kernel: Shape, options: Mapping[str, Any]
 ) -> list[Window]:
     """Return the window along each spatial axis.
 
@@ -360,7 +362,7 @@ def build_windows(
     return result
 
 
-def _find_padding_fault(window: Window, rules: Setting) -> str:
+def _find_padding_fault(window: Window, rules: RequestRules) -> str:
     """Return the reason why the dialect refuses the padding of a window.
 
     Returns an empty string if the padding is valid.
@@ -389,7 +391,7 @@ def require_min_dim(dim: Dim, least: Dim, make_error: Callable[[], ShapeError]) 
     return require_relation(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, make_error)
 
 
-def resolve_window_dim(dim: Dim, window: Window, rules: Setting) -> ResolvedDim:
+def resolve_window_dim(dim: Dim, window: Window, rules: RequestRules) -> ResolvedDim:
     """Return the output dim for a dim along which a window slides.
 
     Source: ONNX MaxPool ("floor((input_spatial_shape[i] + pad_shape[i] - dilation[i] * (kernel_shape[i] - 1) - 1) /
@@ -434,7 +436,7 @@ def _count_runtime_windows(dim: int, rest: int, window: Window) -> int:
     return 1 - -(dim + rest) // window.stride
 
 
-def _resolve_undilated_padding(dim: Dim, window: Window, rules: Setting) -> Window:
+def _resolve_undilated_padding(dim: Dim, window: Window, rules: RequestRules) -> Window:
     """Replace `same` padding with explicit padding that ignores the dilation.
 
     Source: ONNX Runtime, measured. Raises `ShapeError` (bad-padding or needs-size).
@@ -453,7 +455,7 @@ def _resolve_undilated_padding(dim: Dim, window: Window, rules: Setting) -> Wind
     return replace(window, begin=begin, end=total - begin, auto_padding="")
 
 
-def resolve_transposed_dim(dim: Dim, window: Window, extra: int | None, rules: Setting) -> ResolvedDim:
+def resolve_transposed_dim(dim: Dim, window: Window, extra: int | None, rules: RequestRules) -> ResolvedDim:
     """Return the output dim for a spatial dim of a transposed convolution.
 
     `extra` is the output padding: the number of elements to add at the end of the dim. Source: ONNX ConvTranspose

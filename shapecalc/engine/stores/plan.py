@@ -336,7 +336,7 @@ def _choose_intermediate_chunks(single_pass: Pass, region: IntTuple, memory: int
     rows = _group_source_sub_axes(axis_map)
 
     def larger_task_size(sizes: Mapping[SubAxis, int]) -> int:
-        """Return the element count of a task, of the pass with the larger tasks."""
+        """Return the element count of a task of the first or the second pass, whichever is larger."""
         first, second = ({atom: max(sizes[atom], limits[atom]) for atom in parts} for limits in (before, after))
         return max(prod(first.values()), prod(_smallest_region_size(row, second) for row in rows))
 

@@ -46,10 +46,10 @@ MAX_TASK_RETRIES = 3
 """The number of times that a task is restarted if its worker dies."""
 CONNECT_TIMEOUT_SECONDS = 10
 """The timeout, in seconds, for the connection to a scheduler."""
-WORKERLESS_SECONDS = 30
-"""The number of seconds that a cluster may have no workers."""
+MAX_WORKERLESS_SECONDS = 30
+"""The maximum time without workers, in seconds."""
 STALLED_SECONDS = 30
-"""The number of seconds without a finished task after which this is reported."""
+"""The time without a finished task after which the delay is reported, in seconds."""
 MAX_WORKERS = 256
 
 
@@ -102,7 +102,7 @@ class Cluster:
 
         At most two tasks per thread are pending at a time. If no task finishes for `STALLED_SECONDS`, this is reported.
         Raises `FileError` if the connection to the scheduler is lost, or if there were no workers for
-        `WORKERLESS_SECONDS`.
+        `MAX_WORKERLESS_SECONDS`.
         """
         last_seen = last_finished = time.monotonic()
         is_reported = False
@@ -118,9 +118,9 @@ class Cluster:
                 )
             with suppress(OSError):  # a scheduler that cannot be reached counts as one without workers
                 last_seen = time.monotonic() if finished_count or self.client.nthreads() else last_seen
-            if time.monotonic() - last_seen >= WORKERLESS_SECONDS:
+            if time.monotonic() - last_seen >= MAX_WORKERLESS_SECONDS:
                 raise FileError(
-                    f"{self.address}: it has had no workers for {WORKERLESS_SECONDS} s; go on with --resume"
+                    f"{self.address}: it has had no workers for {MAX_WORKERLESS_SECONDS} s; go on with --resume"
                 )
 
         executor, most = self.client.get_executor(pure=False, retries=MAX_TASK_RETRIES), 2 * sum(self.threads)

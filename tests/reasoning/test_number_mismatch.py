@@ -8,7 +8,7 @@ import random
 import pytest
 
 from shapecalc.diagnosis.reading import parse_messages
-from shapecalc.reasoning.figures import KINDS, MismatchContext, describe_count, explain_number_mismatch
+from shapecalc.reasoning.number_mismatch import KINDS, MismatchContext, describe_count, explain_number_mismatch
 from tests.diagnosis.test_messages import FOLDER, SIGNS, messages
 from tests.transcripts import transcripts
 

@@ -23,9 +23,9 @@ TOKEN_COUNTS = (0, 1, 77, 226, 256, 512)
 In order: none, a class token, and the lengths of text inputs.
 """
 PYRAMID_BOXES = (21, 63)
-"""The boxes for each cell of stride 32 of a YOLO detector with strides 8, 16 and 32: 16+4+1, once or 3 times."""
+"""The numbers of boxes of a YOLO detector per 32x32 pixels: 16 + 4 + 1 grid cells, with 1 or 3 boxes each."""
 PYRAMID_STRIDE = 32
-"""The largest stride of these maps."""
+"""The stride of the coarsest grid of a YOLO detector, in pixels."""
 MIN_GRID_SIDE = 7
 """The minimum side of a grid of patches."""
 MIN_MAP_SIDE = 2
@@ -37,7 +37,7 @@ MAX_SIDE_STEP = 4
 MAX_EXTRA_TOKENS = 32
 """The maximum number of class and register tokens in addition to a grid of patches."""
 MAX_TEXT_NUMBERS = 60
-"""The maximum number of distinct integers in the text; a longer text explains nothing."""
+"""The maximum number of distinct integers in the text; the numbers of a longer text are ignored."""
 MAX_GRID_SIDE = 96
 """The maximum side of a grid of patches; a larger square is an image."""
 MIN_GRID_SIDE_WITH_TEXT = 8
@@ -67,7 +67,7 @@ MIN_INFORMATIVE_SIZE = 16
 MAX_ROUNDING = 2
 """The maximum difference in height or width that is explained by rounding."""
 MIN_MAP_AREA = 400
-"""The minimum area of a feature map that is explained by rounding; a smaller area is near many products."""
+"""The minimum area of a feature map that is explained by rounding; many products are close to a smaller area."""
 MIN_ODD_PART = 9
 """The minimum odd part of a shared factor; a power of two divides most sizes."""
 ONE_HOT_CLASS_COUNTS = (10, 100, 1000)
@@ -110,7 +110,7 @@ POSITION_WORDS = re.compile(r"(?i)pos_?emb|position|pos_enc|\bpe\b|positional")
 TOKEN_POSITIONS = (77, 512, 1024)
 """The maximum numbers of tokens of well-known text models."""
 PIXELS_PER_LATENT = 8
-"""The number of pixels on each side that a latent of these models stands for. Source: their public configurations."""
+"""The number of pixels per latent element along each side, in these models. Source: their public configurations."""
 LATENT_MODELS = {
     4: "Stable Diffusion 1, 2 and XL",
     16: "Stable Diffusion 3, Flux and Wan 2.1",
@@ -129,7 +129,7 @@ FLUX_INPUTS = {
 UNET_INPUTS = {4: "latents", 5: "latents and depth", 8: "latents of two images", 9: "latents, mask and masked image"}
 """The inputs of diffusion models, by their number of channels."""
 UNET_WIDTH, DEPTH_INPUTS = 320, 5
-"""The outputs of the first layer of Stable Diffusion's UNet, and the channels that only its model for depth takes."""
+"""The output channels of the first layer of Stable Diffusion's UNet, and the input channels of its depth model."""
 MAX_FACTORED_AREA = 1 << 24
 """The exclusive maximum area of a feature map that is factored into height and width."""
 ASPECT_TOLERANCE = 0.03
@@ -153,11 +153,11 @@ IMAGE_CHANNEL_ADVICE = {
 """Description and advice for each pair of an actual and an expected number of image channels."""
 MIN_DIGITS = 3
 """The minimum number of digits of a number that is regarded as a mistyped form of another one."""
-MIN_LATENT_SIDE, MIN_JOINED_WIDTH = 16, 64
-"""The minimum side of a latent, and the minimum width of a part that is joined to another."""
+MIN_LATENT_SIDE, MIN_CONCATENATED_WIDTH = 16, 64
+"""The minimum side of a latent, and the minimum feature count of a concatenated part."""
 MIN_FLAT_SIDE = 28
 """The minimum side of a flattened square image."""
-MIN_PICTURE_SIDE = 16
+MIN_IMAGE_SIDE = 16
 """The minimum side of a square image that explains an element count."""
 BOX_FIELDS = 5
 """The number of fields of a detection box in addition to its classes: x, y, width, height and objectness."""
@@ -170,11 +170,11 @@ HEAD_DIMS = (32, 64, 80, 96, 112, 128, 160, 192, 256)
 MIN_LANGUAGE_HEAD_DIM = 128
 """The minimum head size that suggests a language model; heads of image models are smaller."""
 MAX_INFERRED_RATIO = 50
-"""The maximum ratio of the size that would fit to the requested size, if the target contains -1."""
+"""The maximum ratio of the fitting size to the requested size, if the target contains -1."""
 MAX_LEVEL_SIDE = 512
 """The maximum side of the smaller of two feature maps from adjacent levels of a network."""
-MIN_RARE = 1000
-"""The minimum size of which even a large multiple is rarely a coincidence."""
+MIN_DISTINCTIVE_SIZE = 1000
+"""The minimum size for which a large ratio is explained, because it is rarely a coincidence."""
 MAX_RATIO = 16
 """The maximum ratio of two sizes that is explained; a larger ratio is often a coincidence."""
 MAX_CONCATENATED = 8
@@ -190,7 +190,7 @@ LOADER_WORDS = re.compile(r"(?i)epoch|loader|batch|\d+/\d+ \[|it/s|train|step")
 LABEL_WORDS = re.compile(r"(?i)label|target|criterion|loss|one.?hot|class|cross_entropy|bce")
 FOURIER_WORDS = re.compile(r"(?i)i?r?fft|stft|spectr")
 COLOUR_WORDS = re.compile(r"(?i)mask|seg|region|pixel|x \*|\* ?x\b")
-"""Words in code that multiplies a picture or a map by a mask."""
+"""Words in code that multiplies an image or a feature map by a mask."""
 IMAGE_CHANNELS = (3, 4)
 MASK_WORDS = re.compile(r"(?i)mask|token|image_features|input_ids")
 PATCH_WORDS = re.compile(r"(?i)position|patch|voxel|volume|pos_emb|3d")
@@ -204,16 +204,16 @@ PICTURE_WORDS = re.compile(r"(?i)im(?:g|age)|picture|frame|photo")
 LEVEL_WORDS = re.compile(r"(?i)upsampl|skip|fpn|unet|decod|feat_|_feat|lateral")
 """Words in code that combines feature maps from several levels of a network."""
 SLICE = re.compile(r"\[[^\[\]:]{0,40}\w:[^\[\]:]{0,40}\w\]")
-"""A slice with both bounds, in a line of code."""
-PICTURE_SIZE = re.compile(r"\b(\d{2,5}) ?[x\u00d7] ?(\d{2,5})\b")
-"""The width and the height of a picture, as logs print them."""
+"""The pattern of a slice with both bounds in a line of code."""
+IMAGE_SIZE = re.compile(r"\b(\d{2,5}) ?[x\u00d7] ?(\d{2,5})\b")
+"""The pattern of the width and the height of an image in a log."""
 SETTING_VALUE = re.compile(r"\b([A-Za-z_]\w{2,40}) ?= ?(\d{1,5})\b")
-"""A setting in a line of code, with its value."""
+"""The pattern of a setting and its value in a line of code."""
 LARGE_NUMBER = re.compile(r"(?<![\w.])\d{2,9}(?![\w.])")
 
 
 class MismatchContext(Record):
-    """What is known about two mismatched numbers."""
+    """The context of two mismatched numbers: shapes, kinds of sizes, and text."""
 
     target: tuple[int, ...] = ()
     """The requested shape, if the first number is an element count; -1 is an inferred dim."""
@@ -224,7 +224,7 @@ class MismatchContext(Record):
     is_channel: bool | None = False
     """Whether the numbers are sizes of an image's channel axis; None if the shapes are unknown."""
     is_loader_independent: bool = False
-    """Whether a data loader cannot have set the sizes: those of concatenated operands, masks and declared inputs."""
+    """Whether a data loader cannot be the cause, as for concatenated operands, masks and declared inputs."""
     is_features: bool = False
     """Whether the numbers are the feature counts of a layer's input and of its weight."""
     is_length: bool = False
@@ -582,7 +582,7 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     # an odd square factor is part of the map's area, not of its channels
     while _odd_part(channels) > 1 and channels % (factor + 2) ** 2 == 0:
         factor += 2
-    # a flattened map has features; it is not compared along an axis
+    # a flattened map is a layer's input, so the mismatch is not reported for an axis
     if not context.is_features and context.axis is not None and min(side, other) == 1:
         return
     channels //= factor * factor
@@ -603,11 +603,11 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
         advice = "flatten before the linear layer, x.flatten(1)"
     else:
         text = f"would be {channels} channels of another picture size: {side}x{side} against {other}x{other} maps"
-        # of weights, the saved ones come first; of features, those of the layer come second
+        # `actual` is the size of a saved weight, or the feature count of a layer's input
         built, made = (side, other) if context.is_weight else (other, side)
         advice = (
             f"compare the picture size with that of the training: the layer is for {built}x{built} maps, and {made}x"
-            f"{made} come{_format_strides(built, made, context)}; resize the pictures for a pretrained layer, or build "
+            f"{made} come{_format_sizes(built, made, context)}; resize the pictures for a pretrained layer, or build "
             "the layer for these"
         )
     are_squares = isqrt(actual) ** 2 == actual and isqrt(expected) ** 2 == expected
@@ -617,15 +617,18 @@ def _explain_feature_maps(actual: int, expected: int, context: MismatchContext) 
     yield Candidate(assumptions, ", ".join(terms), text, advice)
 
 
-def _format_strides(built: int, made: int, context: MismatchContext) -> str:
-    """Return the picture sizes of two maps if the text contains one of them, or an empty string."""
+def _format_sizes(built: int, made: int, context: MismatchContext) -> str:
+    """Format the image sizes of two feature maps and their stride.
+
+    Returns an empty string unless the text contains one of the image sizes.
+    """
     for stride in (32, 16, 8, 4):
         if made * stride in context.numbers or built * stride in context.numbers:
             return f", which would be pictures of {built * stride} and {made * stride} with strides of {stride}"
     return ""
 
 
-def _explain_flat_pictures(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+def _explain_flattened_images(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain two feature counts by two flattened square images of different sizes."""
     (channels, side), (other_channels, other) = _flattened_image_dims(actual), _flattened_image_dims(expected)
     if context.is_features and min(side, other) >= MIN_FLAT_SIDE and actual != expected:
@@ -664,13 +667,13 @@ def _explain_channels(actual: int, expected: int, context: MismatchContext) -> I
         others = prod((*context.target[:axis], *context.target[axis + 1 :]))
         sides = context.target[axis + 1 : axis + 3] or context.target[max(axis - 2, 0) : axis]
         channels, remainder = divmod(actual, others or 1)
-        is_picture = not remainder and len(sides) == 2 and min(sides) >= MIN_PICTURE_SIDE
+        is_picture = not remainder and len(sides) == 2 and min(sides) >= MIN_IMAGE_SIDE
         if is_picture and (channels, size) in IMAGE_CHANNEL_ADVICE:
             what, advice = IMAGE_CHANNEL_ADVICE[channels, size]
             yield Candidate(0, f"{actual} = {channels}*{others}", f"would be {what}", advice)
     small, large = sorted((actual, expected))
     side = isqrt(max(small, 0))
-    if context.target and large == 3 * small and side * side == small and side >= MIN_PICTURE_SIDE:
+    if context.target and large == 3 * small and side * side == small and side >= MIN_IMAGE_SIDE:
         what, advice = IMAGE_CHANNEL_ADVICE[(1, 3) if actual == small else (3, 1)]
         yield Candidate(1, f"{small} = {side}*{side}, {large} = 3*{side}*{side}", f"would be {what}", advice)
 
@@ -758,7 +761,7 @@ def _explain_latents(actual: int, expected: int, context: MismatchContext) -> It
 
 
 def _explain_pixels(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain a feature count by single pixels where flattened patches are expected."""
+    """Explain a feature count by single pixels instead of flattened patches."""
     side = isqrt(expected // actual) if actual in PIXEL_CHANNELS else 0
     if context.is_features and context.axis is None and 1 < side <= MAX_PATCH_SIDE and side * side * actual == expected:
         yield Candidate(
@@ -1087,7 +1090,7 @@ def _explain_latent_sides(actual: int, expected: int, context: MismatchContext) 
     if context.target or (context.axis is not None and context.axis < 2) or min(actual, expected) < MIN_LATENT_SIDE:
         return
     scale = PIXELS_PER_LATENT
-    printed = {int(side) for sides in PICTURE_SIZE.findall(context.text) for side in sides}
+    printed = {int(side) for sides in IMAGE_SIZE.findall(context.text) for side in sides}
     pictures = [
         next((side for side in range(size * scale, (size + 1) * scale) if side in printed), 0)
         for size in (actual, expected)
@@ -1103,12 +1106,15 @@ def _explain_latent_sides(actual: int, expected: int, context: MismatchContext) 
     )
 
 
-def _explain_joined_widths(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
-    """Explain two feature counts by a joined part whose width is one power of two or another."""
+def _explain_concatenated_widths(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+    """Explain two feature counts by a concatenated part of a different width.
+
+    Both widths of the part are powers of two.
+    """
     small, large = sorted((actual, expected))
     part = (large - small) & (small - large)  # the largest power of two that divides the difference
     rest, wide = small - part, large - small + part
-    if not context.is_features or part < MIN_JOINED_WIDTH or not _is_power_of_two(wide) or not 8 <= rest < part:
+    if not context.is_features or part < MIN_CONCATENATED_WIDTH or not _is_power_of_two(wide) or not 8 <= rest < part:
         return
     if _is_power_of_two(rest) and rest * 2 == part:
         return
@@ -1123,7 +1129,7 @@ def _explain_joined_widths(actual: int, expected: int, context: MismatchContext)
     )
 
 
-def _explain_joined_setting(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
+def _explain_sum_with_setting(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
     """Explain a feature count as the sum of a setting and another number in the text."""
     if not context.is_features or context.axis is not None:
         return
@@ -1173,7 +1179,7 @@ def _explain_one_size(actual: int, _expected: int, context: MismatchContext) -> 
         is_near = -1 not in target or actual // max(others, 1) <= MAX_INFERRED_RATIO * size
         if -1 in target and axis > target.index(-1) and actual % prod(target[target.index(-1) + 1 :]) == 0:
             continue  # the product of the dims after -1 divides the count, so the wrong dim is before it
-        is_one_dim = actual == target[-1] and len(target) > 1  # as many elements as the last dim has by itself
+        is_one_dim = actual == target[-1] and len(target) > 1  # the input has only the last requested dim
         if is_one_dim:
             return
         if axis > 0 and size > 1 and others > 1 and actual % others == 0 and (actual // others) % size and is_near:
@@ -1311,7 +1317,7 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
         yield from levels
         return
     is_half = times == 2 and context.axis == 1 and small % MIN_MAP_CHANNELS == 0
-    is_known = small >= MIN_CHANNELS and 2 <= times <= (MAX_RATIO if small < MIN_RARE else MAX_CHANNELS)
+    is_known = small >= MIN_CHANNELS and 2 <= times <= (MAX_RATIO if small < MIN_DISTINCTIVE_SIZE else MAX_CHANNELS)
     if not is_known or not (is_half or _odd_part(small) >= MIN_ODD_PART):
         return
     if is_half:
@@ -1460,7 +1466,7 @@ def _explain_image_size(actual: int, expected: int, context: MismatchContext) ->
     """Explain an element count by an image that does not have the requested size."""
     side = isqrt(max(expected, 0))
     is_area = bool(context.target) and -1 not in context.target and side * side == expected
-    is_picture = is_area and side >= MIN_PICTURE_SIDE and PICTURE_WORDS.search(context.text) is not None
+    is_picture = is_area and side >= MIN_IMAGE_SIDE and PICTURE_WORDS.search(context.text) is not None
     if is_picture and len(context.target) < 3 and expected < actual and actual % expected:
         yield Candidate(
             1,
@@ -1522,16 +1528,16 @@ KINDS: dict[str, CandidateSearch] = {
     "side": _explain_square_maps,
     "neighbour": _explain_adjacent_size,
     "latent-sides": _explain_latent_sides,
-    "joined-widths": _explain_joined_widths,
+    "joined-widths": _explain_concatenated_widths,
     "text-ratio": _explain_text_ratio,
-    "setting": _explain_joined_setting,
+    "setting": _explain_sum_with_setting,
     "stride": _explain_stride,
     "last-batch": _explain_last_batch,
     "pyramids": _explain_pyramids,
     "squares": _explain_squares,
     "cubes": _explain_cubes,
     "maps": _explain_feature_maps,
-    "flat-pictures": _explain_flat_pictures,
+    "flat-pictures": _explain_flattened_images,
     "classes": _explain_classes,
     "encoder": _explain_encoder,
     "pixels": _explain_pixels,

@@ -459,17 +459,18 @@ def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: in
     return None
 
 
-def _shared_batch_check(get_batch_inputs: Callable[[Attributes], BatchInputs]) -> SizeCheck:
+def _shared_batch_check(get_batch_inputs: Callable[[Attributes], BatchInputs], min_rank: int = 1) -> SizeCheck:
     """Return a check that all inputs have equal batch sizes.
 
-    `get_batch_inputs` returns the inputs with a batch axis, given the attributes of the node.
+    `get_batch_inputs` returns the inputs with a batch axis, given the attributes of the node. Inputs of a rank below
+    `min_rank` have no batch axis.
     """
 
     def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
         sizes: dict[str, int] = {}
         for name, index, axis in get_batch_inputs(node.attributes):
             shape = shapes[index] if index < len(shapes) else None
-            if shape is not None and axis < len(shape):
+            if shape is not None and axis < len(shape) >= min_rank:
                 sizes[name] = shape[axis]
         batch = sizes.get("X")
         for name, size in sizes.items():
@@ -1060,7 +1061,9 @@ ONNX_OPERATORS = _split_operator_names(
 CONTRIB_OPERATORS = _split_operator_names(
     {
         "Attention": OperatorSpec(
-            ComputedShapeRule(_packed_attention_shape), axis_rule=axis_rules.make_packed_attention_rule(3, 4, 5)
+            ComputedShapeRule(_packed_attention_shape),
+            axis_rule=axis_rules.make_packed_attention_rule(3, 4, 5),
+            size_check=_shared_batch_check(lambda _: [("X", 0, 0), ("the mask", 3, 0)], min_rank=2),
         ),
         "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.broadcast_axis_rule),
         "FusedConv": OperatorSpec(axis_rule=axis_rules.make_conv_rule(), onnx_equivalent="Conv"),
@@ -1123,7 +1126,11 @@ CONTRIB_OPERATORS = _split_operator_names(
         "QuantizeLinear": OperatorSpec(
             axis_rule=axis_rules.make_unmixed_axes_rule(slice(0, 0)), onnx_equivalent="QuantizeLinear"
         ),
-        "RotaryEmbedding": OperatorSpec(SAME_AS_FIRST, axis_rule=axis_rules.make_pointwise_rule(0)),
+        "RotaryEmbedding": OperatorSpec(
+            ComputedShapeRule(lambda _, shapes: shapes[:1]),
+            axis_rule=axis_rules.make_pointwise_rule(0),
+            size_check=_shared_batch_check(lambda _: [("X", 0, 0), ("position_ids", 1, 0)], min_rank=2),
+        ),
         "SkipLayerNormalization SkipSimplifiedLayerNormalization": OperatorSpec(
             SKIP_NORMALIZATION, axis_rule=axis_rules.make_pointwise_rule(0)
         ),

@@ -19,7 +19,9 @@ from shapecalc.models.walk_state import WalkState, broadcast_shapes, is_same_in_
 
 REPEATABLE_INPUTS: Mapping[str, Sequence[int] | None] = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (5, 6)),
-    "MultiHeadAttention": (1, 2),
+    "com.microsoft.Attention": (3,),
+    "com.microsoft.MultiHeadAttention": (1, 2),
+    "com.microsoft.RotaryEmbedding": (1,),
     **dict.fromkeys(("Concat", "Einsum", "GridSample", "MatMul", "GatherElements", "ScatterElements"), None),
 }
 """The inputs that must have the batch size, by operator; None means all inputs.
@@ -330,11 +332,15 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
     sample on the axis are yielded.
     """
     walk, marks_of, declared_batch = constants.walk, constants.marks_of, constants.batch
-    is_known = not node.domain or node.op in REPEATABLE_INPUTS
-    if not is_known or constants.walk.model.opset.get("ai.onnx", 0) < INSERTED_SINCE or "/@" in node.path:
+    operator = f"{node.domain}.{node.op}" if node.domain else node.op
+    if (
+        (node.domain and operator not in REPEATABLE_INPUTS)
+        or constants.walk.model.opset.get("ai.onnx", 0) < INSERTED_SINCE
+        or "/@" in node.path
+    ):
         return
     yield from _iter_indexed_constants(node, constants)
-    allowed = REPEATABLE_INPUTS.get(node.op, () if not find_operator(node).is_pointwise else None)
+    allowed = REPEATABLE_INPUTS.get(operator, () if not find_operator(node).is_pointwise else None)
     marked = next(
         (
             (position, mark, shapes[0])
@@ -352,7 +358,8 @@ def _iter_batch_constants(node: Node, constants: ConstantSamples) -> Iterator[tu
         own = lanes[0]
         if number == ABSENT or marks_of(number) or own is None or lanes.count(own) < len(lanes):
             continue
-        axis = mark.axis - len(shape or ()) + len(own)
+        # operators of ONNX Runtime have the batch on the same axis of each input
+        axis = mark.axis if node.domain else mark.axis - len(shape or ()) + len(own)
         if node.op == "Einsum":
             axis = _find_axis_with_letter(node, marked_index, mark.axis, index)
         if (

@@ -174,6 +174,7 @@ class Walker:
         self._tried_outputs = []
         self._others.record_shapes(node)
         (outputs, dtypes, problems), self._tried_outputs = self._tried_outputs[0], None
+        outputs = outputs[: len(node.outputs)]
         judged = [(shapes or walk.all_unknown)[lane] for shapes in outputs for lane in walk.judged_lanes]
         works = not any((problems or walk.all_unknown)[lane] for lane in walk.judged_lanes) and None not in judged
         if works:

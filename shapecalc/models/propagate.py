@@ -36,6 +36,7 @@ from shapecalc.models.batch_axis import (
     merge_marks,
     sample_numbers_along_axis,
 )
+from shapecalc.models.constant_parts import ConstantParts
 from shapecalc.models.file import ABSENT, INT32, INT64, MALFORMED_ERRORS, MAX_ELEMENTS, Node, iter_nodes
 from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, OperatorSpec, find_control_flow, find_operator
 from shapecalc.models.queries import CoreOpCache, NodeVisit
@@ -223,6 +224,10 @@ def _iter_samples(array: Any, mark: BatchAxis, batch: int, shape: IntTuple | Non
     yield from (array.compress(samples == sample, axis) for sample in range(batch))
 
 
+def _is_certainly_lost(mark: BatchMark) -> bool:
+    return isinstance(mark, LostBatch) and (mark.certain or isinstance(mark, SharedSample))
+
+
 def _are_equal(arrays: Sequence[Any]) -> bool:
     return all(np.array_equal(array, arrays[0]) for array in arrays)
 
@@ -294,6 +299,7 @@ class BatchTracker:
             lane for lane, size in enumerate(self._batches) if self._tracked_lanes[lane] and size != self.declared_batch
         ]
         """The indices of the tracked size assignments with another batch size than the declared one."""
+        self._constant_parts = ConstantParts(walk, self.marks_of, self.producer_of)
         self._constants = repairs.ConstantSamples(walk, self.marks_of, self.producer_of, self._mark_at_declared_batch)
         for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
             if dims is None:
@@ -332,6 +338,8 @@ class BatchTracker:
                     after = self._find_dependence_on_batch_size(node, after) or after
                 elif self._other_lanes and not any(isinstance(mark, LostBatch) for mark in after):
                     self._store_marks(tensor, after)
+                    continue
+                if any(map(_is_certainly_lost, after)) and self._constant_parts.is_constant_part_read(node):
                     continue
                 if self._has_constant_size(node, tensor, after):
                     self._store_marks(tensor, self._record_constant_size(node, tensor))

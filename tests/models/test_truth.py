@@ -46,6 +46,9 @@ x = (1,4,4); a = Reshape x [1,1,-1,4]; m = MaxPool a kernel_shape=[2,2] strides=
 x = (N,1,4,4); a = Reshape x [1,1,-1,4]; c = Conv a floats(2,1,4,4) strides=[4,4]; d = Transpose c perm=[2,1,0,3]; \
 y = Reshape d [-1,2]
 x = (N,3,8); a = Reshape x [1,-1,8]; m = MatMul a floats(8,5); y = Reshape m [-1,3,5]
+x = (N,2,4); r = Reshape x [-1,1,4]; s = Shape r end=1; t = Concat s [1] [4] axis=0; e = Expand floats(1,1,4) t; \
+c = Concat e r axis=1; a = Add c floats(1,2,4); n = Shape x end=1; q = Slice a [0] n [0]; g = Gather q 0 axis=1; \
+b = Reshape x [-1,8]; y = Concat g b axis=1
 """
 FAIL = """
 x = (N,6); m = ReduceMean x [0]; y = Sub x m
@@ -65,6 +68,11 @@ x = (N,4); y = ScatterElements x [[0,1]] ones(1,2) axis=1
 x = (N,4); s = Shape x; i = ConstantOfShape s value=[0]; y = ScatterElements x i x axis=0
 x = (N,4); y = Unique x axis=1
 x = (N,4); y = Compress x [true] axis=0
+x = (N,2,4); r = Reshape x [-1,1,4]; s = Shape r end=1; t = Concat s [1] [4] axis=0; e = Expand floats(1,1,4) t; \
+c = Concat e r axis=1; a = Add c floats(1,2,4); n = Shape x end=1; q = Slice a [0] n [0]; g = Gather q 1 axis=1; \
+b = Reshape x [-1,8]; y = Concat g b axis=1
+x = (N,4); s = Shape x end=1; d = Squeeze s; r = Range 0 d 1; f = Cast r to=1; u = Unsqueeze f [1]; \
+c = Concat u x axis=1; q = Slice c [-1] [-99] [0] [-1]; g = Gather q [0] axis=1; y = Add x g
 """
 
 

@@ -8,6 +8,7 @@ from shapecalc.cli.pasted import parse_named_sizes
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_dims, shape_text
 from shapecalc.reading.code import interpret_code
+from shapecalc.reading.code.lines import collect_code_lines
 from shapecalc.reasoning.answers import answer_code
 from tests.cases import describe_answer
 
@@ -280,3 +281,37 @@ def test_sizes_that_are_not_known_are_not_refused():
     code = "def f(x, mask):\n    a, b = x.split(torch.bincount(x[0].long()).tolist())\n    return a"
     with pytest.raises(ShapeError, match="is not known"):
         interpret_code(HELPERS + code, INPUT)
+
+
+TURNS = """def f(x, masks):
+    for mask in masks.unbind(0):
+        rows = x[mask.bool()]
+        total = rows.sum(0)
+    return x
+"""
+
+
+def test_sizes_that_differ_in_each_turn_are_not_printed():
+    records = []
+    interpret_code(HELPERS + TURNS, {"x": (5, 6), "masks": parse_dims("N,5")}, records=records)
+    shapes = {name: shape for line in collect_code_lines(records) for name, shape in line.shapes.items()}
+    assert shapes == {"rows": None, "total": (6,), "": (5, 6)}
+
+
+CONFIGURED = """def f(x, config, processor=None):
+    scale = 2 if hasattr(config, "scale") else 1
+    parts = x.split([config.first, config.second], 1)
+    table = {config.name: x, "x": x.mT}
+    return parts[0].new_zeros(scale), parts[1], table["x"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "shapes"), [("config.first=1", ["1", "2,second"]), ("config.first=1,config.scale=3", ["2", "2,second"])]
+)
+def test_attributes_of_a_described_configuration(where, shapes):
+    text, inputs, sizes = HELPERS + CONFIGURED, INPUT, parse_named_sizes(where)
+    with pytest.raises(ShapeError, match="the key is not known"):
+        interpret_code(text, inputs, None, sizes)
+    code = interpret_code(text.replace(', table["x"]', ""), inputs, None, sizes)
+    assert [*map(shape_text, code.outputs)] == shapes

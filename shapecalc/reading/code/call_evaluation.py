@@ -142,7 +142,8 @@ TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "c
 TARGET_FUNCTIONS = {name for op in (RESHAPE, VIEW, EXPAND) for call in parse_signatures(op.name) for name in call.names}
 """Functions with a target, which is a list or, for a vector, a single size."""
 INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
-    "int": (int,),
+    "int Integral": (int,),
+    "Number Real": (int, float),
     "bool": (bool,),
     "float": (float,),
     "str": (str,),
@@ -722,12 +723,14 @@ class CallEvaluator(LayerEvaluator):
         base, attribute, *rest = [self.evaluate_binding(argument) for argument in node.args]
         if isinstance(base, ShapeError):
             raise base
-        if isinstance(base, Monomial) and isinstance(attribute, str) and name == "getattr":
-            return self.get_config_attribute(node, node.args[0], attribute, rest)
         library = dotted_name(node.args[0])
         is_library = library.partition(".")[0] in MODULE_NAMES
         if name == "hasattr" and is_library and self.is_library_callable(f"{library}.{attribute}"):
             return True
+        if isinstance(base, Monomial) and isinstance(attribute, str) and name != "setattr" and not is_library:
+            has_attribute = self.has_config_attribute(node.args[0], attribute)
+            is_test = name == "hasattr"
+            return has_attribute if is_test else self.get_config_attribute(node, node.args[0], attribute, rest)
         if not isinstance(base, ObjectValue) or not isinstance(attribute, str):
             return nan if name == "hasattr" else MISSING
         if name == "setattr":
@@ -758,15 +761,24 @@ class CallEvaluator(LayerEvaluator):
         provides none, the object may have the attribute.
         """
         path = f"{dotted_name(owner)}.{name}".lstrip(".")
-        prefix = f"{dotted_name(owner).rpartition('.')[2]}."
-        is_given = name in self.sizes or any(path.endswith(f".{size}") or path == size for size in self.sizes)
-        if is_given or not default or not any(prefix in size for size in self.sizes):
+        if not default or self.has_config_attribute(owner, name) is not False:
             return self.lookup_size(node, path)
         self.used_size_names.add(name)
         if isinstance(default[0], ShapeError):
             raise default[0]
         self.notes[f"{truncate(self.source_text(node))} is read as its default"] = None
         return default[0]
+
+    def has_config_attribute(self, owner: ast.expr, name: str) -> bool | float:
+        """Return whether the user provides an attribute of an unknown object, such as a configuration.
+
+        Returns nan if the user provides none of its attributes.
+        """
+        path = f"{dotted_name(owner)}.{name}".lstrip(".")
+        if name in self.sizes or any(path.endswith(f".{size}") or path == size for size in self.sizes):
+            return True
+        prefix = f"{dotted_name(owner).rpartition('.')[2]}."
+        return False if any(prefix in size for size in self.sizes) else nan
 
     def evaluate_type_test(self, node: ast.Call, name: str) -> CodeValue:
         """Evaluate an `isinstance` or `callable` call.

@@ -9,17 +9,17 @@ from shapecalc.reading.code.modules import walk_tree
 from shapecalc.reading.code.source import dotted_name
 
 
-def _is_number(node: ast.expr) -> bool:
-    """Return whether an expression is a number other than a truth value, or an operation or a tuple of numbers."""
+def _is_kept(node: ast.expr) -> bool:
+    """Return whether an expression is a number or a string, or an operation or a tuple of them."""
     if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List):
-        return all(_is_number(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+        return all(_is_kept(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float, str)
 
 
 def overridden_parameters(tree: ast.Module, name: str, initializer: ast.FunctionDef) -> set[str]:
     """Return the parameters of a class that a caller in the file sets to another value than their default.
 
-    Parameters whose default is a number are omitted: they are sizes, which the user usually keeps or gives. `name` is
+    Parameters whose default is a number or a string are omitted: the user usually keeps or gives them. `name` is
     the name of the class, and `initializer` is its `__init__`.
     """
     arguments = initializer.args
@@ -35,7 +35,7 @@ def overridden_parameters(tree: ast.Module, name: str, initializer: ast.Function
         for call in _iter_constructions(tree, name)
         for parameter, value in _passed_arguments(call, positional)
         if parameter in defaults
-        and not _is_number(defaults[parameter])
+        and not _is_kept(defaults[parameter])
         and ast.dump(value) != ast.dump(defaults[parameter])
     }
 

@@ -659,7 +659,8 @@ class ExpressionEvaluator(InterpreterState):
     def get_possible_item(self, node: ast.Subscript, table: CodeDict) -> CodeValue:
         """Return the merged items of a dict for a key that may be unknown."""
         key = self.make_dict_key(node.slice, self.evaluate(node.slice))
-        return self.merge_items(node, [table.items[key]] if key in table.items else [*table.items.values()])
+        keys = [own for own in (key, UNKNOWN_KEY) if own in table.items] if key in table.items else [*table.items]
+        return self.merge_items(node, [table.items[own] for own in keys])
 
     def merge_items(self, node: ast.Subscript, items: Sequence[Binding]) -> CodeValue:
         """Merge the items that an index expression may select.

@@ -514,14 +514,20 @@ class FunctionEvaluator(CallEvaluator):
     def reliable_defaults(self, function: FunctionValue, *, has_numbers: bool) -> dict[str, ast.expr]:
         """Return the defaults of the parameters of an entry function, except those that the file overrides.
 
-        Integer defaults are omitted unless `has_numbers` is True.
+        Models pass the processor of an attention class in another file. Integer defaults are omitted unless
+        `has_numbers` is True.
         """
         assert isinstance(function.node, ast.FunctionDef)
         defaults = _default_expressions(function.node.args, has_numbers=has_numbers)
         if function.name != "__init__" or not isinstance(function.owner, ObjectValue):
             return defaults
         overridden = overridden_parameters(self.tree, function.owner.cls.name, function.node)
-        return {name: default for name, default in defaults.items() if name not in overridden}
+        return {
+            name: default
+            for name, default in defaults.items()
+            if name not in overridden
+            and not (name.endswith("processor") and isinstance(default, ast.Constant) and default.value is None)
+        }
 
     def bind_unknown_parameter(
         self, frame: CallFrame, function: FunctionValue, name: str, annotation: ast.expr | None

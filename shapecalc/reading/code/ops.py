@@ -36,6 +36,7 @@ from shapecalc.reading.code.arguments import Call
 from shapecalc.reading.code.operands import apply_multi_operand
 from shapecalc.reading.code.shape_arguments import require_distinct_axes, require_elements, require_flag
 from shapecalc.reading.code.values import (
+    AnswerableError,
     CodeValue,
     TensorChunks,
     TracedTensor,
@@ -270,10 +271,11 @@ def _part_sizes(dim: Dim, positions: Sequence[Dim], call: Call) -> Shape:
     raise call.error("the places of the cuts do not ascend, or are not known", "give sizes with --where")
 
 
-def _split(tensor: TracedTensor, call: Call) -> TensorChunks:
+def _split(tensor: TracedTensor, call: Call) -> CodeValue:
     """Apply `split`.
 
-    In PyTorch, the argument is the size of each part, or a list of the sizes of all parts.
+    In PyTorch, the argument is the size of each part, or a list of the sizes of all parts. The sum of unknown sizes is
+    not checked.
     """
     _, signature = find_call(call.name, tensor.dialect)
     takes_size = any(argument.param == "size" for argument in signature.arguments)
@@ -282,7 +284,12 @@ def _split(tensor: TracedTensor, call: Call) -> TensorChunks:
     size, axis = call.bind_params(SPLIT, tensor.dialect, "size", "axis")
     split_axis = call.to_axis(tensor, axis, 0)
     if isinstance(size, tuple):
-        return split_tensor(tensor, split_axis, sizes=tuple(map(call.to_dim, size)))
+        sizes = tuple(map(call.to_dim, size))
+        try:
+            return split_tensor(tensor, split_axis, sizes=sizes)
+        except AnswerableError:
+            rest = tensor.shape[split_axis + 1 :]
+            return tuple([derived_tensor((*tensor.shape[:split_axis], part, *rest), tensor) for part in sizes])
     count = quotient(tensor.shape[split_axis], call.to_dim(size)) if size != 0 else 0
     return split_tensor(
         tensor,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from shapecalc.core.answers import EMPTY_DICT
-from shapecalc.core.dims import Monomial, Shape, dim_names, named_dim
+from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim
 from shapecalc.core.limits import MAX_SHAPE_DIMS, MAX_STATEMENTS
 from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.reading.code.arithmetic import OPERATOR_SYMBOLS
 from shapecalc.reading.code.assignments import AssignmentEvaluator
@@ -70,6 +71,7 @@ from shapecalc.reading.code.values import (
     StageRefused,
     TensorChunks,
     TracedTensor,
+    is_dim,
     items_in,
     tensors_in,
 )
@@ -771,13 +773,30 @@ class CodeInterpreter(AssignmentEvaluator):
             is_stable = any(not self.merge_iteration(node, error) for _ in range(MAX_MERGES))
             self.is_quiet = was_quiet
             if not was_quiet:
+                count, names = len(self.records), {*self.program.names}
                 self.merge_iteration(node, error)
+                self.hide_sizes_of_turns(count, self.program.names.keys() - names, error)
         finally:
             self.is_quiet = was_quiet
         if not is_stable:
             self.invalidate_assigned_names(node, [], error)
         self.loop_exits = LoopExits(None)
         self.interpret_body(node.orelse)
+
+    def hide_sizes_of_turns(self, start: int, names: Set[str], error: ShapeError) -> None:
+        """Replace the recorded tensors of a loop whose shapes depend on elements with `error`.
+
+        Each turn of the loop has its own sizes. `names` are the new names, and `start` is the number of records before
+        the loop.
+        """
+        own = names & self.program.data_dependent_names
+        if not own:
+            return
+        for index, record in enumerate(self.records[start:], start):
+            values = {
+                name: error if own & {*dim_names(dims_in(value))} else value for name, value in record.names.items()
+            }
+            self.records[index] = replace(record, names=values)
 
     def merge_iteration(self, node: ast.For | ast.While, error: ShapeError) -> bool:
         """Interpret one iteration of a loop, and merge its changes with the values before it.
@@ -825,7 +844,9 @@ class CodeInterpreter(AssignmentEvaluator):
         """Bind the target of a loop to an item of an iterable of unknown length."""
         value = self.evaluate_binding(node.iter)
         if isinstance(value, TracedTensor) and value.rank:
-            self.assign_target(node.target, TensorChunks(value, 0, None).chunk(0))
+            value = TensorChunks(value, 0, None)
+        if isinstance(value, TensorChunks) and value.split_options is None:
+            self.assign_target(node.target, value.chunk(0))
             return
         error = value if isinstance(value, ShapeError) else self.error(node.iter, "this item is not known")
         items = value.bindings if isinstance(value, CodeList) else value if isinstance(value, tuple) else ()
@@ -908,6 +929,17 @@ def _library_path(library: str) -> Path:
     from pathlib import Path  # imported here, because it takes 3 ms, and a line of code has no path
 
     return Path(library)
+
+
+def dims_in(value: Binding) -> list[Dim]:
+    """Return the sizes in the shapes of the tensors in a value, and a size itself."""
+    if isinstance(value, TracedTensor):
+        return [*value.shape]
+    if isinstance(value, ShapeError) or (isinstance(value, CodeList) and not value.is_known):
+        return []
+    if is_dim(value):
+        return [value]
+    return [dim for item in items_in(value) for dim in dims_in(item)]
 
 
 def copy_lists(value: Binding) -> Binding:

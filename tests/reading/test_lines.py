@@ -254,6 +254,7 @@ def test_lines_name_the_unknown_items_of_a_list():
         ("einsum(x, x, 'b n d, b m d -> b n m')", "2,3,3"),
         ("torch.min(x, x[:1])", "2,3,6"),
         ("torch.pow(2.0, x)", "2,3,6"),
+        ("x.reshape(int(np.log2(8) - np.log2(2)), -1)", "2,18"),
         ("x.view(2, getattr(config, 'heads', 3), -1)", "2,heads,18/heads"),
         ("seq = nn.Sequential()\nseq.add_module('a', nn.Linear(6, 4))\nseq.append(nn.Linear(4, 5))\nseq(x)", "2,3,5"),
         ("layer = nn.Linear(6, 6) if flag else nn.Identity()\nlayer(x)", "2,3,6"),

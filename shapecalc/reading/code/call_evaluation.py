@@ -850,7 +850,7 @@ class CallEvaluator(LayerEvaluator):
             return (
                 value.apply_shape_preserving(find_preserving_layer(path)) if isinstance(value, TracedTensor) else value
             )
-        if "math" in (base, full_name.rpartition(".")[0]) and name in MATH_FUNCTIONS:
+        if name in MATH_FUNCTIONS and self.is_number_function(node, base, full_name):
             call = Call(name, tuple(self.evaluate_expressions(node.args)), {}, self.error_factory(node))
             return MATH_FUNCTIONS[name](call, self.program)
         if is_false_function(name) and not isinstance(base_value, ObjectValue):
@@ -863,6 +863,14 @@ class CallEvaluator(LayerEvaluator):
             return self.evaluate(node.args[0])
         module = base or full_name.rpartition(".")[0]
         return self.evaluate_function_call(node, function, module, name, base_value)
+
+    def is_number_function(self, node: ast.Call, module: str, full_name: str) -> bool:
+        """Return whether a call computes a number: a function of `math`, or one of NumPy with numbers as arguments."""
+        if "math" in (module, full_name.rpartition(".")[0]):
+            return True
+        is_numpy = module in ("np", "numpy") and bool(node.args) and not node.keywords
+        values = self.evaluate_bindings(node.args) if is_numpy else [None]
+        return all(not isinstance(value, ShapeError) and is_real_number(value) for value in values)
 
     def call_helper(self, node: ast.Call, name: str, full_name: str) -> CodeValue:
         """Call a library helper, or return `MISSING` for any other function."""

@@ -174,6 +174,8 @@ CACHE_CLASSES = {"DynamicCache", "EncoderDecoderCache"}
 CHILD_METHODS = ("children", "named_children")
 PLAIN_MODULE = ast.ClassDef("Module", [], [], [], [])
 """The class of an object that `nn.Module()` creates."""
+NUMBER_MODULES = frozenset(("np", "numpy"))
+"""The modules whose functions return numbers for arguments that are numbers."""
 TENSOR_FUNCTIONS = SHAPE_PRESERVING_FUNCTIONS - {*SCALAR_CONSTRUCTORS} | {"sqrt", "floor"}
 """The functions of `torch` that require a tensor among their operands."""
 SCALAR_DIVISIONS = ("div", "divide", "floor_divide")
@@ -868,8 +870,8 @@ class CallEvaluator(LayerEvaluator):
         """Return whether a call computes a number: a function of `math`, or one of NumPy with numbers as arguments."""
         if "math" in (module, full_name.rpartition(".")[0]):
             return True
-        is_numpy = module in ("np", "numpy") and bool(node.args) and not node.keywords
-        values = self.evaluate_bindings(node.args) if is_numpy else [None]
+        takes_numbers = module in NUMBER_MODULES and bool(node.args) and not node.keywords
+        values = self.evaluate_bindings(node.args) if takes_numbers else [None]
         return all(not isinstance(value, ShapeError) and is_real_number(value) for value in values)
 
     def call_helper(self, node: ast.Call, name: str, full_name: str) -> CodeValue:

@@ -87,7 +87,7 @@ def run_command_line(words: Sequence[str], terminal_app: AnyTerminalApp, text: s
         resolved = commands.resolve_aliases(words, translates_functions=False)
         is_silent = _has_quiet_option(words) or not {"-h", *HELP.spellings()}.isdisjoint(words)
         if words[:1] and words[0] in commands.OP_ALIASES and not is_silent:
-            from shapecalc.reading.readings import format_command_message
+            from shapecalc.reading.command_detection import format_command_message
 
             print_stderr(format_command_message(resolved))
         words = resolved
@@ -217,29 +217,29 @@ def _run_inferred_command(words: Sequence[str], app: AnyTerminalApp, text: str =
     no command can be inferred.
     """
     from shapecalc.cli.inference import detect_command_line, is_error_message, split_options
-    from shapecalc.reading import readings
+    from shapecalc.reading import command_detection
 
     values, options = split_options(words)
     if len(values) == 1 and values[0].endswith(".onnx") and (log := _peek_stdin_file()) and is_error_message(log):
         values, options = [log], ["--model", *values, *options]
     if (
         values
-        and all("=" in word and readings.is_shape(word.rpartition("=")[2]) for word in values)
+        and all("=" in word and command_detection.is_shape(word.rpartition("=")[2]) for word in values)
         and has_stdin_data()
     ):
         values.insert(0, "-")
-    if values[:1] == ["-"] and len(values) == 2 and readings.is_shape(values[1]):
+    if values[:1] == ["-"] and len(values) == 2 and command_detection.is_shape(values[1]):
         return run_command_line(["reshape", *words], app)
     if values[:1] == ["-"]:
         text = text or read_stdin(MAX_STDIN_BYTES).decode("utf-8", "surrogateescape")
         if "\0" in text:
             raise usage_error("standard input is no text", "name the file: shapecalc FILE")
         values[0] = text.strip("\ufeff \r\n")
-    held = readings.UserInput(tuple(words), tuple(values), is_error_message)
+    held = command_detection.UserInput(tuple(words), tuple(values), is_error_message)
     line = commands.resolve_aliases(detect_command_line(held, options), translates_functions=False)
     quiet = _has_quiet_option(options)
     if not quiet:
-        print_stderr(readings.format_command_message(line))
+        print_stderr(command_detection.format_command_message(line))
     code = run_command_line(line, app, held.text if "-" in line and "-" not in words[1:] else None)
     if line[0] == "reshape" and code == ExitCode.OK and not (quiet or {"--json", "--expect", "--as"} & {*options}):
         _suggest_other_chains(*line[1:3])

@@ -28,7 +28,7 @@ def run_film(words: list[str], film: str | None, output_options: OutputOptions) 
 
     `words` are the command line of the request or chain, and `film` is the file to write.
     """
-    from shapecalc.reading.readings import is_shape
+    from shapecalc.reading.command_detection import is_shape
 
     words = (
         [CHAIN, *words] if "|" in words[0] else ["reshape", *words] if is_shape(words[0]) else resolve_aliases(words)

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shapecalc.reading.readings import UserInput
+    from shapecalc.reading.command_detection import UserInput
 
 
 def infer_command_line(words: Sequence[str]) -> list[str]:
@@ -21,7 +21,7 @@ def infer_command_line(words: Sequence[str]) -> list[str]:
     If the inferred command would read its text from standard input, the returned command line contains the text itself.
     Raises `ShapeError` (usage) if no command can be inferred.
     """
-    from shapecalc.reading.readings import UserInput
+    from shapecalc.reading.command_detection import UserInput
 
     values, options = split_options(words)
     user_input = UserInput(tuple(words), tuple(values), is_error_message)
@@ -33,11 +33,11 @@ def detect_command_line(user_input: UserInput, options: Sequence[str]) -> list[s
 
     Raises `ShapeError` (usage) if no command is detected.
     """
-    from shapecalc.reading import readings
+    from shapecalc.reading import command_detection
 
     words, values = user_input.arguments, user_input.words
-    line = readings.resolve_command_alias(words) or _parse_framework_call(words)
-    line = line or (readings.detect_command(user_input, options) if values else None)
+    line = command_detection.resolve_command_alias(words) or _parse_framework_call(words)
+    line = line or (command_detection.detect_command(user_input, options) if values else None)
     if line is None:
         raise _unknown_command_error(values)
     return line
@@ -92,7 +92,7 @@ def _unknown_command_error(words: Sequence[str]) -> ShapeError:
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.core.text import escape_unprintable, suggest_name, truncate
-    from shapecalc.reading.readings import command_hint
+    from shapecalc.reading.command_detection import command_hint
 
     word = words[0] if words else ""
     hint = command_hint(words) or topic_hint(word) or suggest_name(word, [*OPS, *COMMAND_MODULES])

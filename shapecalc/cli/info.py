@@ -581,7 +581,7 @@ def question_error(words: Sequence[str]) -> ShapeError:
     >>> str(question_error(["what does -1 mean in reshape?"]).problem).partition("(")[2]
     'try shapecalc why infer; shapecalc help reshape)'
     """
-    from shapecalc.reading.readings import command_hint
+    from shapecalc.reading.command_detection import command_hint
 
     tokens = [token.strip("?!.,'\"`").lower() for word in words for token in word.split()]
     found: dict[str, None] = {}

@@ -176,7 +176,7 @@ def _is_printed_shape(text: str) -> bool:
 
     For example, `'(np.int64(2), 3)'` is a shape.
     """
-    from shapecalc.reading.readings import is_shape  # imported here because few commands have quoted shapes
+    from shapecalc.reading.command_detection import is_shape  # imported here because few commands have quoted shapes
 
     inner = text.strip()[1:-1]
     return text.strip()[:1] in ("'", '"') and not inner.strip().isidentifier() and is_shape(inner)

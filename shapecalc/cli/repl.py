@@ -47,8 +47,8 @@ from shapecalc.core.text import (
     truncate,
 )
 from shapecalc.reading import commands
+from shapecalc.reading.command_detection import COMMAND_ALIASES, UserInput, detect_command, is_shape
 from shapecalc.reading.options import Option, OptionKind
-from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, detect_command, is_shape
 from shapecalc.reasoning.answers import answer_chain, answer_request
 
 TYPE_CHECKING = False

@@ -26,9 +26,9 @@ from shapecalc.core.answers import Chain
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.text import escape_unprintable, parse_axes, split_outside_brackets, truncate
+from shapecalc.reading.command_detection import COMMAND_ALIASES, UserInput, detect_command, is_assignment
 from shapecalc.reading.commands import command_line
 from shapecalc.reading.options import Option
-from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, detect_command, is_assignment
 from shapecalc.reasoning.fixing import apply_fix, find_fixes
 from shapecalc.render.canvas import stack_texts
 from shapecalc.render.files import draw_still, render_svg

@@ -208,7 +208,7 @@ def missing_argument_error(words: Sequence[str]) -> ShapeError | None:
         return None
     from shlex import join
 
-    from shapecalc.reading.readings import is_shape
+    from shapecalc.reading.command_detection import is_shape
 
     values, options, _ = _rejoin_split_lists(op, words[1:])
     names = ("input", *op.positional_only_names)

@@ -21,8 +21,8 @@ from shapecalc.core.text import (
     suggest_name,
     truncate,
 )
+from shapecalc.reading.command_detection import UserInput, command_hint, detect_command, is_assignment
 from shapecalc.reading.commands import chain_text, parse_stage, resolve_aliases
-from shapecalc.reading.readings import UserInput, command_hint, detect_command, is_assignment
 from shapecalc.teaching.exercises import select_kinds
 from shapecalc.tui.question import (
     AGAINST,

@@ -16,7 +16,7 @@ from shapecalc.cli.options import COMMAND_MODULES
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.text import parse_shape
-from shapecalc.reading.readings import UserInput, detect_command
+from shapecalc.reading.command_detection import UserInput, detect_command
 from tests.cli.conftest import expand_placeholders, rows
 from tests.sampling import each_row
 from tests.sessions import PAGES

@@ -14,8 +14,8 @@ from shapecalc.core.dialects.base import parse_element_type
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.spellings import NON_SHAPE_FORMATS, SHAPE_FORMATS
 from shapecalc.core.text import join_words, parse_shape, parse_typed_shape, shape_text
+from shapecalc.reading.command_detection import is_shape
 from shapecalc.reading.pattern import to_pattern
-from shapecalc.reading.readings import is_shape
 from shapecalc.tui.question import Question, resolve_question
 from tests.man.tables import ALL_SPELLINGS
 from tests.sampling import each_row

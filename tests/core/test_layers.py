@@ -37,7 +37,7 @@ ORDER = {
     ),
     "reading": (
         *("options", "framework_words", "commands", "layers", "pattern", "preserving", "checks"),
-        *("code", "word_code", "cases", "readings"),
+        *("code", "word_code", "cases", "command_detection"),
     ),
     "reasoning": (
         *("number_mismatch", "operand_mismatch", "examples", "fixing", "answers", "compare", "mistakes"),

@@ -1,4 +1,4 @@
-"""Find the arguments and attributes with which the rest of a file changes the defaults of a class."""
+"""Find the constructor arguments and attributes that other code in a file sets for a class."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from shapecalc.reading.code.modules import walk_tree
 from shapecalc.reading.code.source import dotted_name
 
 
-def _is_kept(node: ast.expr) -> bool:
-    """Return whether an expression is a number or a string, or an operation or a tuple of them."""
+def _is_plain_default(node: ast.expr) -> bool:
+    """Return whether a default is a number, a string, or an expression of them."""
     if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List):
-        return all(_is_kept(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+        return all(_is_plain_default(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
     return isinstance(node, ast.Constant) and type(node.value) in (int, float, str)
 
 
 def overridden_parameters(tree: ast.Module, name: str, initializer: ast.FunctionDef) -> set[str]:
-    """Return the parameters of a class that a caller in the file sets to another value than their default.
+    """Return the constructor parameters of a class whose defaults are overridden in the file.
 
     Parameters whose default is a number or a string are omitted: the user usually keeps or gives them. `name` is
     the name of the class, and `initializer` is its `__init__`.
@@ -32,16 +32,16 @@ def overridden_parameters(tree: ast.Module, name: str, initializer: ast.Function
     }
     return {
         parameter
-        for call in _iter_constructions(tree, name)
+        for call in _iter_constructor_calls(tree, name)
         for parameter, value in _passed_arguments(call, positional)
         if parameter in defaults
-        and not _is_kept(defaults[parameter])
+        and not _is_plain_default(defaults[parameter])
         and ast.dump(value) != ast.dump(defaults[parameter])
     }
 
 
-def _iter_constructions(tree: ast.Module, name: str) -> Iterator[ast.Call]:
-    """Yield the calls in a file that create an object of a class, or initialize it for a derived class."""
+def _iter_constructor_calls(tree: ast.Module, name: str) -> Iterator[ast.Call]:
+    """Yield the calls in a file that run the constructor of a class, including those of derived classes."""
     for node in walk_tree(tree):
         if isinstance(node, ast.Call) and dotted_name(node.func) == name:
             yield node
@@ -66,7 +66,7 @@ def _passed_arguments(call: ast.Call, positional: list[str]) -> Iterator[tuple[s
 
 
 def derived_assignments(tree: ast.Module, cls: ast.ClassDef) -> dict[str, ast.Assign | ast.AnnAssign]:
-    """Return the assignments to attributes that classes derived from a class add or change, keyed by attribute."""
+    """Return the attribute assignments of derived classes that the class itself lacks, keyed by attribute."""
     own = {ast.dump(node) for node in ast.walk(cls) if isinstance(node, ast.Assign | ast.AnnAssign)}
     return {
         attribute: node

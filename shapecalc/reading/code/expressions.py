@@ -57,7 +57,7 @@ from shapecalc.reading.code.values import (
     ObjectValue,
     TensorChunks,
     TracedTensor,
-    UnknownBranch,
+    UnknownConditionError,
     find_extremes,
     has_bool_items,
     initial_tensor,
@@ -105,7 +105,7 @@ def _exclude_none(value: CodeValue) -> CodeValue:
     return mark_not_none(value) if isinstance(value, TracedTensor) else value
 
 
-def _operands_of(node: ast.expr | ast.AugAssign) -> list[ast.expr]:
+def _operand_nodes(node: ast.expr | ast.AugAssign) -> list[ast.expr]:
     """Return the operands of an operator or a comparison."""
     return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
 
@@ -238,7 +238,7 @@ class ExpressionEvaluator(InterpreterState):
         return nan
 
     def evaluate_narrowed(self, node: ast.IfExp, is_true: bool) -> Binding:
-        """Evaluate a side of a conditional expression with the values that its condition implies."""
+        """Evaluate one branch of a conditional expression, given the truth of its condition."""
         self.undo_log.start()
         try:
             self.narrow_names(node.test, is_true)
@@ -247,9 +247,9 @@ class ExpressionEvaluator(InterpreterState):
             self.undo_log.roll_back()
 
     def narrow_names(self, test: ast.expr, is_true: bool) -> list[tuple[str, Binding]]:
-        """Bind the names in a condition to the values that the truth of the condition implies, and return them.
+        """Bind the names that a condition compares with None to the values that its truth implies.
 
-        A name is None, or is not None.
+        Returns the changed names with their new values.
         """
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -575,7 +575,7 @@ class ExpressionEvaluator(InterpreterState):
         for one, other in ((left, right), (right, left)):
             if isinstance(one, TracedTensor):
                 if is_number(other):
-                    self.require_operand_shapes(_operands_of(node))
+                    self.require_operand_shapes(_operand_nodes(node))
                     scalar = one.apply_scalar_op()
                     if one.rank or not (is_dim(one.size) and is_dim(other)) or symbol == "/":
                         return scalar
@@ -754,7 +754,7 @@ class ExpressionEvaluator(InterpreterState):
         mark = "" if dotted_name(part) else '"' if "'" in condition else "'"
         option = f"{mark}{condition}=False{mark}"
         hint = f"paste the lines of one, or give it: --where {option}"
-        unknown = UnknownBranch(self.error(node, "which branch is taken is not known", hint).problem)
+        unknown = UnknownConditionError(self.error(node, "which branch is taken is not known", hint).problem)
         unknown.tested = tuple(self.find_tested_values(test))
         return self.record_unknown_value(part, unknown, False)
 

@@ -512,7 +512,7 @@ class FunctionEvaluator(CallEvaluator):
             return error
 
     def reliable_defaults(self, function: FunctionValue, *, has_numbers: bool) -> dict[str, ast.expr]:
-        """Return the defaults of the parameters of an entry function, except those that the file overrides.
+        """Return the parameter defaults of an entry function, except those that the file overrides.
 
         Models pass the processor of an attention class in another file. Integer defaults are omitted unless
         `has_numbers` is True.

@@ -25,7 +25,7 @@ from shapecalc.reading.code.values import (
     PartialValue,
     TensorChunks,
     TracedTensor,
-    UnknownBranch,
+    UnknownConditionError,
     derived_tensor,
     is_dim,
 )
@@ -154,7 +154,7 @@ def _merge_defaults(left: CodeValue, right: CodeValue, error: ShapeError) -> Mon
 
     The name then denotes the size in both cases. Returns None for other values.
     """
-    tested = error.tested if isinstance(error, UnknownBranch) else ()
+    tested = error.tested if isinstance(error, UnknownConditionError) else ()
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Monomial) and one in tested and is_dim(other) and other not in tested:
             return one

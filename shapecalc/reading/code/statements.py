@@ -258,7 +258,7 @@ class CodeInterpreter(AssignmentEvaluator):
         return self.run_entry_point(frame, function, parameters)
 
     def invalidate_assigned_attributes(self, owner: ObjectValue, entry: EntryPoint) -> None:
-        """Mark the attributes with tensors that other methods assign as unknown.
+        """Mark an attribute as unknown if it contains a tensor and another method assigns it.
 
         The assignments of `__init__` and of the entry point are kept. A `forward` is called on a new object, but any
         other method may be called later.
@@ -282,7 +282,7 @@ class CodeInterpreter(AssignmentEvaluator):
                         owner.attributes[attribute] = error
 
     def invalidate_derived_attributes(self, owner: ObjectValue, cls: ast.ClassDef) -> None:
-        """Mark the attributes that derived classes in the file assign as unknown.
+        """Mark an attribute as unknown if a derived class in the file assigns it.
 
         A number, a string or None is replaced with the name of the attribute.
         """
@@ -775,7 +775,7 @@ class CodeInterpreter(AssignmentEvaluator):
             if not was_quiet:
                 count, names = len(self.records), {*self.program.names}
                 self.merge_iteration(node, error)
-                self.hide_sizes_of_turns(count, self.program.names.keys() - names, error)
+                self.hide_iteration_sizes(count, self.program.names.keys() - names, error)
         finally:
             self.is_quiet = was_quiet
         if not is_stable:
@@ -783,11 +783,10 @@ class CodeInterpreter(AssignmentEvaluator):
         self.loop_exits = LoopExits(None)
         self.interpret_body(node.orelse)
 
-    def hide_sizes_of_turns(self, start: int, names: Set[str], error: ShapeError) -> None:
-        """Replace the recorded tensors of a loop whose shapes depend on elements with `error`.
+    def hide_iteration_sizes(self, start: int, names: Set[str], error: ShapeError) -> None:
+        """Replace recorded tensors whose shapes may differ between the iterations of a loop with `error`.
 
-        Each turn of the loop has its own sizes. `names` are the new names, and `start` is the number of records before
-        the loop.
+        Such sizes depend on elements. `names` are the new names, and `start` is the number of records before the loop.
         """
         own = names & self.program.data_dependent_names
         if not own:

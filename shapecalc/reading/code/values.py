@@ -95,7 +95,7 @@ class CheckRefused(StageRefused):
         super().__init__(ShapeError(replace(error.problem, rule=rule)))
 
 
-class UnknownBranch(ShapeError):
+class UnknownConditionError(ShapeError):
     """The error for a condition with an unknown truth value."""
 
     tested: tuple[Monomial, ...] = ()

@@ -38,12 +38,17 @@ class CutState:
         self.shape_before, self.count = shape, prod(shape)
         self.kept: list[int] = []
         """The fixed piece lengths in descending order; each length divides the previous length."""
-        self.length = max(1, shape[-1] if shape else 1)
+        self.length = self._initial_length = max(1, shape[-1] if shape else 1)
 
     @property
     def piece_length(self) -> int:
         """The length of the pieces that are divided by the current length."""
         return self.kept[-1] if self.kept else self.count
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether no cut was moved or fixed."""
+        return not self.kept and self.length == self._initial_length
 
     @property
     def remainder(self) -> int:

@@ -21,7 +21,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
 from shapecalc.render.code import TARGETS, generate_code
 from shapecalc.render.styles import ERROR_COLOUR
-from shapecalc.tui.question import Question, suggested_question
+from shapecalc.tui.question import Question, corrected_question, question_command, suggested_question
 from shapecalc.tui.widgets import ChoiceList, Dialog, KeyHelp, copy_text
 
 if TYPE_CHECKING:
@@ -194,23 +194,44 @@ class DiagnosisText(Static):
 
 
 class DoctorScreen(Dialog[Question | None]):
-    """The diagnosis of a runtime message; Enter opens the suggested request."""
+    """The diagnosis of a runtime message. Enter opens the request that failed, f the corrected one."""
 
     box_title = "The message"
-    BINDINGS = [Binding("escape", "dismiss", "close"), Binding("enter", "open_request", "ask")]
+    BINDINGS = [
+        Binding("escape", "dismiss", "close"),
+        Binding("enter", "open_request", "ask"),
+        Binding("f", "open_corrected", "fix"),
+    ]
 
     def __init__(self, diagnosis: Diagnosis) -> None:
         """Create the dialog that shows the diagnosis of an error message."""
         super().__init__()
         self.diagnosis = diagnosis
         self.suggested_question = suggested_question(diagnosis)
+        self.corrected_question = corrected_question(diagnosis)
 
     def compose_contents(self) -> ComposeResult:
         """Compose the lines of the diagnosis."""
         with VerticalScroll():
             yield DiagnosisText(self.diagnosis.format_lines())
-        yield KeyHelp("enter opens the request, esc closes" if self.suggested_question else "esc closes")
+        parts = ["enter opens the request that failed"] if self.suggested_question else []
+        if self.corrected_question is not None:
+            command = question_command(self.corrected_question, None).removeprefix("shapecalc ")
+            parts.append(f"f opens {escape_unprintable(command)}")
+        yield KeyHelp(", ".join([*parts, "esc closes"]))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Disable the key of the corrected request if the diagnosis contains none."""
+        return action != "open_corrected" or self.corrected_question is not None
+
+    def idle_reason(self, key: str) -> str:
+        """Return why the key of the corrected request has no effect."""
+        return "the message does not say enough for a corrected request" if key == "f" else ""
 
     def action_open_request(self) -> None:
         """Close the dialog, and return the first suggested request."""
         self.dismiss(self.suggested_question)
+
+    def action_open_corrected(self) -> None:
+        """Close the dialog, and return the first corrected request."""
+        self.dismiss(self.corrected_question)

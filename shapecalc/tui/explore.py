@@ -412,6 +412,7 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         # a character that was typed before the field had the focus
         if isinstance(self.focused, Input) and event.is_printable:
             self.focused.insert_text_at_cursor(event.character or "")
+            event.prevent_default()
             return
         if event.key == "escape":
             acted = True
@@ -428,6 +429,16 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         if acted:
             self.schedule_draw()
             event.stop()
+            event.prevent_default()
+
+    def idle_reason(self, key: str) -> str:
+        """Return why a key of this screen has no effect in the current state."""
+        action = next((known.action for known in (*self.keys, *widgets.GLOBAL_KEYS) if known.name == key), "")
+        if not self.is_typing or (action and key.startswith("ctrl+")):
+            return self.state.unavailable_reason(action)
+        if self.state.must_predict_validity:
+            return "y means that the request works, n that it is refused"
+        return "esc leaves the field, and the letters are then commands"
 
     def _handle_elements_key(self, event: events.Key) -> bool:
         """Handle a key press in the elements panel.
@@ -501,15 +512,17 @@ class ExploreScreen(widgets.ScreenWithHelp[None]):
         """Apply the fix of a refused request; for a valid request, go to the next step."""
         if self.state.result.problem is not None and self.state.is_available("fix"):
             await self.action_fix()
-        else:
+        elif self.state.is_learning or self.state.is_available("step(1)"):
             self.state.submit_prediction()
             self.schedule_draw()
+        else:
+            self.notify_idle_key("enter", self.state.unavailable_reason("step(1)"))
 
     async def action_key(self, index: int) -> None:
         """Run the action of the key at `index` in the key table, or notify the user why it has no effect."""
         key = self.keys[index]
         if reason := self.state.unavailable_reason(key.action):
-            self.notify(reason, title=f"{key.display} does nothing here", markup=False, timeout=3)
+            self.notify_idle_key(key.display, reason)
         else:
             await self.run_action(key.action)
 

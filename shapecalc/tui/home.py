@@ -347,6 +347,7 @@ class HomeScreen(ScreenWithHelp[None]):
             self.action_edit()
             self.query_one(HomeInput).insert(event.character)
             event.stop()
+            event.prevent_default()
 
     def on_paste(self, event: events.Paste) -> None:
         """Paste into the input if it does not have the focus."""
@@ -435,7 +436,7 @@ class HomeScreen(ScreenWithHelp[None]):
         free = height - 1 - lines - 2 - read_lines
         start, recent = self.start_entries(), self.recent_entries()
         is_beside = width >= MIN_BESIDE_WIDTH and bool(recent)
-        has_examples = not self.typed_text or height >= HIGH_SCREEN_LINES
+        has_examples = not self._has_picture or height >= HIGH_SCREEN_LINES
         is_joined = width >= (MIN_ROW_WIDTH if recent else MIN_PAIR_WIDTH)
         examples = MIN_EXAMPLE_LINES if has_examples and free - MIN_EXAMPLE_LINES >= len(start) + 2 else 0
         self._place_preview()
@@ -470,6 +471,14 @@ class HomeScreen(ScreenWithHelp[None]):
         self.query_one("#examples", Panel).set_height(examples)
         self.query_one("#examples", Panel).set_renderer(_examples_text)
         self.query_one("#keys", ClickableText).set_text(self._key_line(width - 2))
+
+    @property
+    def _has_picture(self) -> bool:
+        """Whether the typed text has a picture, which uses the lines of the examples."""
+        if self.command is None or self.command.kind == MESSAGE:
+            return self.command is not None
+        question = self.command.question
+        return not self.explore.is_learning and question is not None and resolve_question(question).answer is not None
 
     def _place_preview(self) -> None:
         """Move the picture of typed text above the lists, and other pictures below them."""
@@ -580,6 +589,8 @@ class HomeScreen(ScreenWithHelp[None]):
         result = resolve_question(command.question)
         if result.answer is None or result.problem is not None:
             message = result.problem.message if result.problem else "it is not complete"
+            if result.answer is None:
+                return wrap_line(Text(f"… {escape_unprintable(message)}; enter opens the fields"), width)[:2]
             return wrap_line(Text(f"{UNICODE.fail} {escape_unprintable(message)}", ERROR_COLOUR), width)[:2]
         accent = f"bold {self.app.theme_variables.get('accent', '')}".rstrip()
         shape = clip_text(escape_unprintable(shape_text(result.answer.input)), max(8, width // 2), UNICODE)

@@ -557,7 +557,8 @@ class DrillScreen(TaskScreen):
             lines.append(Text(f"{mark} {topic.ljust(10)} {known} of {len(kinds)} known", "bold" if is_current else ""))
             lines += [Text(f"  {line}", "dim") for line in wrap(words, OUTLINE_TEXT_WIDTH - 2)]
             lines.append(Text(end=""))
-        return "Topics", [*lines, Text(str(self.progress.tally), "dim")]
+        totals = wrap(f"all sessions: {self.progress.tally}", OUTLINE_TEXT_WIDTH)
+        return "Topics", [*lines, *(Text(line, "dim") for line in totals)]
 
     def _show_exercise(self) -> None:
         self.exercise, self.is_answered = self.drill.exercise, False
@@ -806,7 +807,9 @@ class LessonsScreen(TaskScreen):
     @on(Input.Changed)
     def hide_list(self, event: Input.Changed) -> None:
         """Hide the list when the user types an answer."""
-        if event.value and self.lesson and self._is_list_visible:
+        cuts = self.pane.cut_state
+        is_typed = bool(event.value) if cuts is None else not cuts.is_untouched
+        if is_typed and self.lesson and self._is_list_visible:
             self._set_list_visible(False)
 
     @on(OptionList.OptionSelected)

@@ -6,7 +6,7 @@ argument. A setting is an option without a field, such as the dialect.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from shlex import join, split
@@ -248,8 +248,18 @@ def suggested_question(diagnosis: Diagnosis) -> Question | None:
 
     A suggested command such as `shapecalc code` is not a request.
     """
-    suggested = (split(advised.command)[1:] for _, advised in diagnosis.entries if advised.command)
-    words = next((words for words in suggested if words[0] in QUESTION_OPS), None)
+    return _first_request(advised.command for _, advised in diagnosis.entries)
+
+
+def corrected_question(diagnosis: Diagnosis) -> Question | None:
+    """Return the first corrected request of a diagnosis, or None if it has none."""
+    return _first_request(command for _, advised in diagnosis.entries for _, command in advised.fixes)
+
+
+def _first_request(commands: Iterable[str | None]) -> Question | None:
+    """Return the first command line that is a request, as a question."""
+    lines = (split(command)[1:] for command in commands if command)
+    words = next((words for words in lines if words[0] in QUESTION_OPS), None)
     return None if words is None else question_from_words(words)
 
 

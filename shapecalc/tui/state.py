@@ -651,10 +651,7 @@ class ExploreState:
         return action not in ACTION_CONDITIONS or ACTION_CONDITIONS[action](self)
 
     def unavailable_reason(self, action: str) -> str:
-        """Return why an action has no effect in the current state, or "" if it has one.
-
-        Steps and dims have no reason, because the screen shows that there are no more of them.
-        """
+        """Return why an action has no effect in the current state, or "" if it has one."""
         if self.is_available(action) or action not in UNAVAILABLE_REASONS:
             return ""
         if self.question.is_chain and action in CHAIN_REASONS:
@@ -720,6 +717,9 @@ CHAIN_REASONS = {
 ANY_STATE_ACTIONS = ("undo", "redo", "fix")
 """The actions whose reason does not depend on an answer."""
 UNAVAILABLE_REASONS = {
+    **dict.fromkeys(("step(1)", "go(-1)"), "this is after the last step: ← goes back, Home to the first step"),
+    **dict.fromkeys(("step(-1)", "go(0)"), "this is the first step"),
+    **dict.fromkeys(("dim('up')", "dim('down')"), NO_ANSWER_REASON),
     "undo": "nothing was changed yet",
     "redo": "nothing was undone",
     "fix": "no fix is suggested for this request",

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import cleandoc
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rich.cells import cell_len
@@ -160,6 +161,10 @@ COMMON_KEYS = (
     ("q", "leave, as escape does; in a field ?, / and q are text, and enter moves on"),
 )
 """The keys of all screens, with their effects."""
+SILENT_KEYS = ("escape", "tab", "shift+tab", "ctrl+c", "ctrl+@")
+"""The keys that may have no effect without a notification, because they only leave or move."""
+IDLE_KEY_SECONDS = 3
+"""The time, in seconds, for which the reason of a key without an effect is visible."""
 COPY_TITLE = "sent to the terminal's clipboard"
 """The title of the notification about a copied text.
 
@@ -284,6 +289,8 @@ class ScreenWithHelp(Screen[ScreenResultType]):
 
     KEYS: tuple[Key, ...] = ()
     """The keys that the help lists."""
+    _idle_key: tuple[str, float] = ("", 0.0)
+    """The last key without an effect, and the time of its notification."""
     BINDINGS = [Binding("question_mark", "app.help", show=False, id="main.keys")]
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
@@ -294,6 +301,28 @@ class ScreenWithHelp(Screen[ScreenResultType]):
             *((key.display, key.help) for key in self.with_user_keys(self.KEYS) if key.help),
             *COMMON_KEYS,
         ]
+
+    def on_key(self, event: events.Key) -> None:
+        """Notify the user if a key has no effect on this screen.
+
+        A subclass that handles a key prevents this default.
+        """
+        if event.key not in SILENT_KEYS and not self.has_class("-small") and event.key not in self.active_bindings:
+            shown, listing = format_key_name(event), "F1" if isinstance(self.focused, Input) else "? or F1"
+            self.notify_idle_key(shown, self.idle_reason(event.key) or f"{listing} lists the keys of this screen")
+
+    def notify_idle_key(self, display: str, reason: str) -> None:
+        """Notify the user why a key has no effect, unless the notification is still visible."""
+        (last, time), now = self._idle_key, monotonic()
+        if display != last or now - time > IDLE_KEY_SECONDS:
+            self._idle_key = display, now
+            title = f"{escape_unprintable(display)} does nothing here"
+            self.app.clear_notifications()
+            self.notify(escape_unprintable(reason), title=title, markup=False, timeout=IDLE_KEY_SECONDS)
+
+    def idle_reason(self, key: str) -> str:
+        """Return why a key has no effect on this screen, or "" if it is not one of its keys."""
+        return ""
 
     def with_user_keys(self, keys: tuple[Key, ...]) -> tuple[Key, ...]:
         """Return keys of this screen, with the names that the user has assigned to them."""
@@ -566,6 +595,22 @@ def format_key_line(
         meta = {"key": key.action} if key.action else {}
         line.append(key.display, Style(bold=True, meta=meta)).append(f" {key.label}", Style(meta=meta))
     return line
+
+
+def format_key_name(event: events.Key) -> str:
+    """Return the name of a pressed key as the line of keys writes it.
+
+    >>> [format_key_name(events.Key(key, char)) for key, char in (("x", "x"), ("f10", None), ("ctrl+r", None))]
+    ['x', 'F10', '^R']
+    """
+    if event.is_printable and event.character and not event.character.isspace():
+        return event.character
+    named = next((key.display for key in (*KEYS, *GLOBAL_KEYS) if key.name == event.key), "")
+    return named or re.sub(r"^ctrl\+(.)$|^f(\d+)$", lambda match: _short_key_name(*match.groups()), event.key)
+
+
+def _short_key_name(letter: str | None, number: str | None) -> str:
+    return f"^{letter.upper()}" if letter else f"F{number}"
 
 
 def key_binding_id(key: Key) -> str:

@@ -41,6 +41,23 @@ async def test_message_without_a_request_opens_its_diagnosis(user):
     assert user.screen != "DoctorScreen"
 
 
+@driven()
+async def test_message_opens_its_corrected_request(user):
+    await user.press(":home")
+    await user.paste("shape '[32, 12, 64]' is invalid for input of size 7680")
+    await user.press("enter", "f")
+    assert user.screen == "ExploreScreen"
+    assert user.command == "$ shapecalc reshape 7680 -1,12,64 --dialect torch"
+
+
+@driven()
+async def test_message_without_a_correction_says_why(user):
+    await user.press(":home")
+    await user.paste("shape '[5, -1]' is invalid for input of size 24")
+    await user.press("enter", "f")
+    assert user.note == "f does nothing here: the message does not say enough for a corrected request"
+
+
 def test_plain_session_reads_a_message_without_a_request():
     session = PlainSession(None, 0)
     lines = [line for typed in VIEW_TRACEBACK.splitlines() for line in session.reply(typed)]

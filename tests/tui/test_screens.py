@@ -100,6 +100,8 @@ async def test_main_screen_keeps_all_parts(user, size):
         assert re.search("answer|refused: ", user.title)
         for key in ("pageup", "g", "escape", "home", "e", "escape"):
             await user.press(key)
+            user.app.clear_notifications()  # a notification covers a corner
+            await user.settle()
             assert user.keys
             assert are_boxes_complete(user)
             assert f" {ARROW} " in user.text

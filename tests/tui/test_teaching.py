@@ -57,6 +57,16 @@ def test_lesson_screen_keys_do_not_reuse_main_keys():
 
 
 @driven(lesson=True)
+async def test_list_of_lessons_passes_over_an_untouched_cut_lesson(user):
+    index = next(index for index, lesson in enumerate(load_lessons()) if lesson.task.kind == "cut")
+    await user.press(*["down"] * index)
+    assert user.app.screen.index == index
+    assert "enter open" in user.keys
+    await user.press("right")
+    assert "enter open" not in user.keys
+
+
+@driven(lesson=True)
 async def test_cut_lesson_is_answered_by_cutting(user):
     index = next(index for index, lesson in enumerate(load_lessons()) if lesson.id == "cut-pieces")
     user.app.screen.action_go(index)

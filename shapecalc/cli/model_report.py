@@ -644,7 +644,7 @@ def _summary_lines(report: reports.Report) -> Iterator[str]:
     summary += f" {unknown} cannot be checked." if unknown else ""
     first = _first_failing_node_name(report)
     if first and len(failing_nodes) + len(report.stops) > 1:
-        summary += f" The runtime would have named {first} alone."
+        summary += f" A runtime reports only {first}."
     yield summary
     yield from reports.format_failures(report, report.stops[:MAX_UNLISTED_FAILURES])
     yield from reports.format_unchecked_nodes(report)
@@ -670,7 +670,7 @@ def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.Judg
         BatchVerdict.ONLY: ("fails", "fail", elsewhere),
         BatchVerdict.SOMETIMES: ("fails", "fail", f"at some {report.batch}"),
         BatchVerdict.SCRAMBLES: ("mixes", "mix", "the samples without an error"),
-        BatchVerdict.SWALLOWS: ("puts", "put", "the batch elsewhere without an error"),
+        BatchVerdict.SWALLOWS: ("moves", "move", "the batch into another axis without an error"),
         BatchVerdict.RANK_VARIES: ("drops", "drop", f"the axis of the batch at {report.batch} = 1"),
     }
     counts = {verdict: sum(node_report.verdict is verdict for node_report in failing_nodes) for verdict in phrases}
@@ -681,9 +681,9 @@ def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.Judg
     ]
     silent = sum(stop.silent for stop in report.stops)
     count = len(report.stops) - silent
-    stopping = format_count(count, "node that is not listed stops", "nodes that are not listed stop")
-    silently = format_count(silent, "node that is not listed goes", "nodes that are not listed go")
-    return [*lines, *([stopping] if count else []), *([f"{silently} wrong without an error"] if silent else [])]
+    stopping = format_count(count, "unlisted node fails", "unlisted nodes fail")
+    silently = format_count(silent, "unlisted node gives", "unlisted nodes give")
+    return [*lines, *([stopping] if count else []), *([f"{silently} wrong results without an error"] if silent else [])]
 
 
 def _first_failing_node_name(report: reports.Report) -> str:

@@ -68,14 +68,14 @@ class MixedSamples(SharedSample):
 
 
 class PaddedBatch(LostBatch):
-    """The batch mark of a tensor whose batch axis has positions of no sample, or lacks positions.
+    """The batch mark of a tensor with a padded or cropped batch axis.
 
-    A later node may remove or select positions, so that an axis separates the samples again.
+    If a later node removes the padding, an axis separates the samples again.
     """
 
     axis: int = 0
     samples: tuple[int, ...] = ()
-    """The sample number at each position of the axis, or -1 for a position of no sample."""
+    """The sample number at each position of the axis, or -1 for padding."""
 
 
 def locate_batch(mark: BatchMark, shape: IntTuple, batch: int) -> tuple[int, str] | None:
@@ -129,7 +129,7 @@ def merge_marks(marks: Iterable[BatchMark]) -> BatchMark:
         if isinstance(mark, LostBatch):
             return mark
         if mark is not None and result not in (None, mark):
-            return LostBatch("samples that lie on different axes meet")
+            return LostBatch("tensors with the samples on different axes are combined")
         result = mark or result
     return result
 
@@ -150,7 +150,7 @@ def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
 
     >>> import numpy as np
     >>> infer_mark(0, np.array([0, 1, -1, -1]), 2), infer_mark(0, np.array([1, 0]), 2)
-    (BatchAxis(axis=0, inner=1), LostBatch(why='the samples change places', certain=False))
+    (BatchAxis(axis=0, inner=1), LostBatch(why='the order of the samples changes', certain=False))
     """
     size = len(samples)
     for inner in range(1, size // batch + 1):
@@ -158,7 +158,7 @@ def infer_mark(axis: int, samples: np.ndarray, batch: int) -> BatchMark:
             agree = (sample_numbers_along_axis(BatchAxis(axis, inner), size, batch) == samples) | (samples < 0)
             if agree.all():
                 return BatchAxis(axis, inner)
-    return LostBatch("the samples change places")
+    return LostBatch("the order of the samples changes")
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
-"""Find the positions of a tensor that do not depend on the batch, such as that of a class token.
+"""Find positions of a tensor that do not depend on the batch, such as a class token.
 
-A Concat of a constant with features gives a tensor whose first positions are constant. A node that reads only these
-positions may take them from any sample.
+If the first input of a Concat is a constant, the first positions of the output are constant. A node that reads only
+these positions may read them from any sample.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _write_freed(
     left = [size for size in found.hardcoded if size not in mended]
     seen = {size.node.name for size in left}
     left += [size for size in find_hardcoded_sizes(after, [*sizes]).hardcoded if size.node.name not in seen]
-    proof = Proof(None, "nobody asked for it")
+    proof = Proof(None, "no proof was requested")
     with atomic_file(output_path, force=force, should_commit=lambda: proof.proved is not False) as file:
         for piece in serialize_model(model, proto):
             file.write(piece)

@@ -32,8 +32,7 @@ DEFAULT_OPTIONS = BatchOptions()
 MAX_NODE_VISITS = 100_000
 """The maximum number of node visits in the walks that compare choices of input shapes."""
 MAX_FREED_TRIALS = 3
-"""The maximum number of inputs for which a trial walk finds the node that fails if the input's batch dim is symbolic.
-"""
+"""The maximum number of inputs whose fixed batch dim is freed in a trial walk."""
 MAX_CONDITION_ROUNDS = 3
 """The maximum number of rounds to choose sizes that satisfy the conditions of failing nodes."""
 
@@ -69,7 +68,7 @@ class _NodeReporter:
         return JudgedNode(*values)
 
     def _build_shared_values(self, visit: NodeVisit, verdict: NodeVerdict) -> tuple[Any, ...]:
-        """Return the values of a report entry that all nodes with the same verdict object have.
+        """Return the values that the report entries of all nodes with the same verdict object share.
 
         They are the fields of the verdict, the version, the input, the target, the output and the conditions.
         """

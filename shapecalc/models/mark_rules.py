@@ -42,7 +42,7 @@ def reshape_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
     """Return the batch mark after a Reshape or another order-preserving op."""
     mark, before, after = node.marks[0], node.inputs[0], node.outputs[output_index]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis) or before is None or after is None:
-        return LostBatch(f"the elements decide what {node.op} does")
+        return LostBatch(f"the effect of {node.op} depends on the elements of an input")
     return reshape_batch_axis(mark, before, after, node.batch)
 
 
@@ -53,7 +53,7 @@ def repeat_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """
     mark = node.marks[0]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis):
-        return LostBatch(f"the elements decide what {node.op} does")
+        return LostBatch(f"the effect of {node.op} depends on the elements of an input")
     return BatchAxis(mark.axis + node.output_rank() - node.input_rank(0), mark.inner)
 
 
@@ -66,7 +66,7 @@ def concat_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     if not any(isinstance(mark, BatchAxis) and mark.axis == along for mark in node.marks):
         return merge_marks(node.marks)
     if any(isinstance(mark, BatchAxis) and mark.axis != along for mark in node.marks):
-        return LostBatch("samples that lie on different axes meet")
+        return LostBatch("tensors with the samples on different axes are combined")
     parts = []
     for shape, mark in zip(node.inputs, node.marks, strict=True):
         if shape is None or shape[along] > MAX_AXIS_LENGTH:
@@ -124,7 +124,7 @@ def _mark_after_selection(node: LaneNode, axis: int, select: Callable[[np.ndarra
         return LostBatch("no shape")
     samples = select(_positions(mark, shape[axis], node.batch))
     if samples is None or not len(samples):
-        return LostBatch(f"nobody can say which samples {node.op} takes")
+        return LostBatch(f"it is unknown which samples {node.op} reads")
     if len({*samples.tolist()} - {-1}) < node.batch:
         why = "takes only some of the samples"
         is_lost = isinstance(mark, BatchAxis)
@@ -182,11 +182,11 @@ def slice_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     starts, ends = node.integer_argument("starts", 1), node.integer_argument("ends", 2)
     mark, rank = node.marks[0], node.input_rank(0)
     if any(node.marks[1:]) or starts is None or ends is None or not isinstance(mark, (BatchAxis, PaddedBatch)):
-        return LostBatch(f"nobody can say which samples {node.op} takes")
+        return LostBatch(f"it is unknown which samples {node.op} reads")
     axes = tuple(range(len(starts))) if _is_argument_absent(node, "axes", 3) else node.integer_argument("axes", 3)
     steps = (1,) * len(starts) if _is_argument_absent(node, "steps", 4) else node.integer_argument("steps", 4)
     if axes is None or steps is None:
-        return LostBatch(f"nobody can say which samples {node.op} takes")
+        return LostBatch(f"it is unknown which samples {node.op} reads")
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         if axis % rank == mark.axis:
             return _mark_after_selection(node, mark.axis, partial(_onnx_slice, start, end, step))
@@ -233,7 +233,7 @@ def gather_nd_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """
     (data, indices), shape, kept = node.marks[:2], node.inputs[1], node.attributes.get("batch_dims", 0)
     if shape is None or (isinstance(indices, BatchAxis) and indices.axis == len(shape) - 1):
-        return LostBatch(f"nobody can say which samples {node.op} takes")
+        return LostBatch(f"it is unknown which samples {node.op} reads")
     if not isinstance(data, BatchAxis):
         return indices
     end, bounds = kept + shape[-1], node.bounds(1)
@@ -262,7 +262,7 @@ def _mark_after_indexing(node: LaneNode, bounds: Any, first_batch_axis: int) -> 
     output axes, the first of them the axis `first_batch_axis`.
     """
     mark, shape = node.marks[0], node.inputs[0]
-    unknown = LostBatch(f"nobody can say which samples {node.op} takes")
+    unknown = LostBatch(f"it is unknown which samples {node.op} reads")
     if bounds is None or bounds[0] is None or not bounds[0].size or not isinstance(mark, BatchAxis) or shape is None:
         return unknown
     low, high = bounds
@@ -277,7 +277,7 @@ def _mark_after_indexing(node: LaneNode, bounds: Any, first_batch_axis: int) -> 
         if (runs == runs[:, :1]).all():
             after = infer_mark(first_batch_axis + axis, runs[:, 0], node.batch)
             return MixedSamples("mixes the samples", intended=mark) if isinstance(after, LostBatch) else after
-    return LostBatch("the samples change places")
+    return LostBatch("the order of the samples changes")
 
 
 def _samples_at_indices(mark: BatchAxis, shape: IntTuple, indices: Any, batch: int) -> np.ndarray:
@@ -301,7 +301,7 @@ def compress_mark_rule(node: LaneNode, output_index: int) -> BatchMark:
     """
     mark, shape, condition = node.marks[0], node.inputs[0], node.elements(1)
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis) or shape is None or condition is None:
-        return LostBatch(f"nobody can say which samples {node.op} takes")
+        return LostBatch(f"it is unknown which samples {node.op} reads")
     selected = np.flatnonzero(condition)
     if "axis" not in node.attributes:
         samples = _samples_at_indices(mark, shape, np.indices(shape)[mark.axis].ravel()[selected], node.batch)
@@ -327,7 +327,7 @@ def scatter_elements_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     )
     mark = marked[0]
     if any(other != mark for other in marked):
-        return LostBatch("samples that lie on different axes meet")
+        return LostBatch("tensors with the samples on different axes are combined")
     if mark.axis == along:
         return _mark_after_scatter(node, mark)
     if shape[mark.axis] == before[mark.axis]:
@@ -345,14 +345,14 @@ def _mark_after_scatter(node: LaneNode, mark: BatchAxis) -> BatchMark:
     """
     (data, indices, updates), (before, shape), taken = node.marks[:3], node.inputs[:2], node.elements(1)
     if indices is not None or taken is None or not taken.size or before is None or shape is None:
-        return LostBatch(f"nobody can say which samples {node.op} takes")
+        return LostBatch(f"it is unknown which samples {node.op} reads")
     targets = _samples_at_indices(mark, before, taken, node.batch)
     written = np.array(-1)
     if updates is not None:
         places = [-1 if axis == mark.axis else 1 for axis in range(len(shape))]
         written = sample_numbers_along_axis(mark, shape[mark.axis], node.batch).reshape(places)
     if data is None:
-        return mark if (targets == written).all() else LostBatch("samples meet")
+        return mark if (targets == written).all() else LostBatch("the samples are combined")
     if updates is None:
         is_shared = (targets == targets.flat[0]).all()
         return SharedSample("changes one sample alone", intended=data) if is_shared else data
@@ -366,14 +366,14 @@ def scatter_nd_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
     """
     (data, indices, updates), (before, shape), taken = node.marks[:3], node.inputs[:2], node.elements(1)
     if indices is not None or before is None or shape is None:
-        return LostBatch(f"the elements decide what {node.op} does")
+        return LostBatch(f"the effect of {node.op} depends on the elements of an input")
     index_rank, count = len(shape) - 1, shape[-1]
     if isinstance(updates, BatchAxis) and updates.axis >= index_rank:
         return merge_marks([data, BatchAxis(updates.axis - index_rank + count, updates.inner)])
     if isinstance(data, BatchAxis) and data.axis >= count:
-        return data if updates is None else LostBatch("samples that lie on different axes meet")
+        return data if updates is None else LostBatch("tensors with the samples on different axes are combined")
     if taken is None or not taken.size:
-        return LostBatch(f"nobody can say which samples {node.op} takes")
+        return LostBatch(f"it is unknown which samples {node.op} reads")
     written = np.array(-1)
     if isinstance(updates, BatchAxis):
         along = [-1 if axis == updates.axis else 1 for axis in range(index_rank)]
@@ -387,11 +387,11 @@ def scatter_nd_mark_rule(node: LaneNode, _output_index: int) -> BatchMark:
             if one_target
             else data
             if updates is None or (targets == written).all()
-            else LostBatch("samples meet")
+            else LostBatch("the samples are combined")
         )
     for axis, size in enumerate(before[:count]):
         samples = np.full(size, -1)
         samples[taken[..., axis]] = written
         if (samples[taken[..., axis]] == written).all():
             return infer_mark(axis, samples, node.batch)
-    return LostBatch("samples meet")
+    return LostBatch("the samples are combined")

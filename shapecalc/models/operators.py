@@ -440,7 +440,7 @@ def _check_update_shape(updates: IntTuple | None, expected: IntTuple) -> str | N
     """Return an error message if the shape of the updates is not `expected`."""
     if updates is None or updates == expected:
         return None
-    return f"updates are {','.join(map(str, updates))}, and indices ask for {','.join(map(str, expected))}"
+    return f"updates are {','.join(map(str, updates))}, and indices require {','.join(map(str, expected))}"
 
 
 def _check_index_shape(data: IntTuple | None, indices: IntTuple | None, axis: int) -> str | None:

@@ -134,7 +134,7 @@ def output_mark(node: LaneNode, output_index: int = 0, spec: OperatorSpec | None
     try:
         return row.mark_rule(node, output_index) if row.mark_rule else _apply_axis_rule(node, row, output_index)
     except MALFORMED_ERRORS:
-        return LostBatch(f"{node.op} is not written as ONNX describes it")
+        return LostBatch(f"{node.op} violates its ONNX schema")
 
 
 def _mark_of_padded_batch(node: LaneNode, spec: OperatorSpec, output_index: int) -> BatchMark:
@@ -161,7 +161,7 @@ def _mark_of_padded_batch(node: LaneNode, spec: OperatorSpec, output_index: int)
 def _apply_axis_rule(node: LaneNode, spec: OperatorSpec, output_index: int) -> BatchMark:
     """Return the batch mark of an output according to the axis rule of the operator."""
     if spec.axis_rule is None:
-        return LostBatch(f"the batch is not followed through {node.op}")
+        return LostBatch(f"the batch cannot be tracked through {node.op}")
     marks: list[BatchMark] = []
     for index, mark in enumerate(node.marks[: spec.element_inputs]):
         if isinstance(mark, BatchAxis):
@@ -198,7 +198,7 @@ def _mark_without_axis(node: Node, mark: BatchMark, shape: IntTuple | None, axis
     if not isinstance(mark, BatchAxis):
         return mark
     if shape is None or axis % len(shape) == mark.axis:
-        return LostBatch("no shape" if shape is None else f"{node.op} takes the samples one by one")
+        return LostBatch("no shape" if shape is None else f"{node.op} reads the samples one by one")
     return BatchAxis(mark.axis - (axis % len(shape) < mark.axis), mark.inner)
 
 
@@ -274,7 +274,7 @@ class BatchTracker:
         self.lost_nodes: dict[str, tuple[Node, str]] = {}
         """The nodes at which the samples can no longer be tracked, with the reason, by path."""
         self._size_dependent_nodes: dict[str, tuple[Node, str]] = {}
-        """The nodes with subgraphs that the batch size selects or repeats, with the reason, by path."""
+        """The If and Loop nodes whose branch or count depends on the batch size, with the reason, by path."""
         self.has_failures = False
         """Whether some node fails for some size assignment."""
         self._producers: dict[int, Node] | None = None
@@ -298,7 +298,7 @@ class BatchTracker:
         self._other_lanes = [
             lane for lane, size in enumerate(self._batches) if self._tracked_lanes[lane] and size != self.declared_batch
         ]
-        """The indices of the tracked size assignments with another batch size than the declared one."""
+        """The indices of the tracked size assignments whose batch size is not the declared one."""
         self._constant_parts = ConstantParts(walk, self.marks_of, self.producer_of)
         self._constants = repairs.ConstantSamples(walk, self.marks_of, self.producer_of, self._mark_at_declared_batch)
         for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
@@ -595,7 +595,7 @@ class BatchTracker:
         branches = self._taken_branches(node) if graphs is ControlFlow.IF else None
         for tensor, sources in zip(node.outputs, lists, strict=False):
             if decided:
-                self._store_marks(tensor, self._lost_mark_per_lane(f"elements decide what {node.op} runs"))
+                self._store_marks(tensor, self._lost_mark_per_lane(f"elements determine what {node.op} runs"))
             elif branches is not None and len(sources) == len(node.bodies):
                 by_branch = [marks or self._no_marks for marks in sources]
                 self._store_marks(tensor, [by_branch[branch][lane] for lane, branch in enumerate(branches)])

@@ -60,7 +60,7 @@ def write_static_model(
     for value in iter_value_infos(proto.graph):
         _set_dim_sizes(value, sizes)
     _declare_computed_sizes(proto, model, [*shapes.values()])
-    proof = Proof(None, "nobody asked for it")
+    proof = Proof(None, "no proof was requested")
     task = {
         "model": str(model.path.resolve()),
         "folder": str(model.path.resolve().parent),

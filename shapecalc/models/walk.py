@@ -113,7 +113,7 @@ class Walker:
 
     def _visit_malformed_node(self, node: Node, *, is_listed: bool) -> None:
         """Record the outputs of a node that violates its ONNX schema as unknown."""
-        why = f"{node.op} {node.name or node.path} is not written as ONNX describes it"
+        why = f"{node.op} {node.name or node.path} violates its ONNX schema"
         self.walk.set_outputs_unknown(node, why)
         self.tracker.mark_outputs_lost(node, why)
         if is_listed and node.outputs:
@@ -608,7 +608,7 @@ class ControlFlowVisitor:
             if self._has_failed(node):
                 return
         else:
-            self._walk.set_outputs_unknown(node, f"operator {node.op}, whose graph is not followed")
+            self._walk.set_outputs_unknown(node, f"the subgraphs of operator {node.op} are not walked")
         self._walker.tracker.propagate_marks(node)
 
     def _has_failed(self, node: Node) -> bool:
@@ -655,7 +655,7 @@ class ControlFlowVisitor:
         """
         walk = self._walk
         if len(inner) != 2:
-            walk.set_shape(number, None, 0, "an If that lacks a branch")
+            walk.set_shape(number, None, 0, "an If has only one branch")
             return
         then, other = inner
         if all(conditions) or not any(condition in (None, True) for condition in conditions):

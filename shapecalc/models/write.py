@@ -433,7 +433,7 @@ def write_fixed_model(
     _check_declared_sizes(walk)
     check_output_path(walk.model, output_path)
     model = fix_model(walk, judged_model.tracker, chosen_fixes)
-    proof = Proof(None, "nobody asked for it")
+    proof = Proof(None, "no proof was requested")
     if is_changed := model.is_changed or edit is not None:
         add_value_info(model.walk)
     if edit is not None:

@@ -572,10 +572,11 @@ class ExpressionEvaluator(InterpreterState):
             self.check_tensors_known([node.left, node.right])
         if symbol == "@" or (isinstance(left, TracedTensor) and isinstance(right, TracedTensor)):
             return apply_multi_operand(MATMUL if symbol == "@" else BROADCAST, (left, right), self.error_factory(node))
-        for one, other in ((left, right), (right, left)):
+        for index, (one, other) in enumerate(((right, left), (left, right))):
             if isinstance(one, TracedTensor):
                 if is_number(other):
-                    self.require_operand_shapes(_operand_nodes(node))
+                    nodes = _operand_nodes(node)
+                    self.require_operand_shapes(nodes if len(nodes) > 2 else nodes[index : index + 1])
                     scalar = one.apply_scalar_op()
                     if one.rank or not (is_dim(one.size) and is_dim(other)) or symbol == "/":
                         return scalar

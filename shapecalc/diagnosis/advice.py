@@ -63,14 +63,14 @@ from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.operand_steps import (
     ASSIGNED_VALUE,
     ATTENTION_MASK,
-    AXIS_ARGUMENT,
-    INDEXED,
+    INDEX_ASSIGNMENT,
     MULTIPLES,
     format_model_widths,
     iter_operand_steps,
+    written_axis,
 )
 from shapecalc.diagnosis.phrases import find_first_step
-from shapecalc.diagnosis.reading import ParsedMessage, is_frozen_input, known_size_product
+from shapecalc.diagnosis.reading import MAX_BATCH, ParsedMessage, is_frozen_input, known_size_product
 from shapecalc.diagnosis.subjects import (
     FREE_BATCH_COMMAND,
     MAX_ASSUMPTIONS,
@@ -115,6 +115,17 @@ SHORT_SEQUENCE_REMEDY = (
     "print(x.shape) before that layer: its last dim is shorter than the window: pad or skip such short sequences or "
     "recordings; if the long axis is another one, the axes are swapped"
 )
+OBSERVATION = re.compile(r"buf_obs|_save_obs|vec_env")
+"""Names in the code that stores the observations of an environment."""
+OBSERVATION_REMEDY = (
+    "print(env.observation_space.shape, obs.shape) where reset and step return obs: the environment returned ({0}), "
+    "and its observation_space says ({1}): compute both from the same sizes, and run check_env(env)"
+)
+CONVERTED_REMEDY = (
+    "if the input was resized, as by resize_tensor_input or another batch, the reshape still holds the sizes of the "
+    "conversion: give the model the shape that it was converted with, or convert it again with None for that dim; if "
+    "the code has a reshape with numbers, write -1 for the one that varies"
+)
 REEXPORT_REMEDY = (
     "give the model the size that it was exported with, or export it again with dynamic axes: a size that Python "
     "computed is a constant in the file"
@@ -123,26 +134,26 @@ REORDERINGS = ("transpose", "move", "put")
 """The first words of fixes that change the order of the dims."""
 WRITTEN_TARGET = re.compile(r"write -?\d+(?:,-?\d+)*(?=:|$)")
 """The start of a fix that changes the target."""
-WIDENED = re.compile(r"let the \w+(?: operand)? take (\d+) features")
+LAYER_FIX = re.compile(r"let the \w+(?: operand)? take (\d+) features")
 """The start of a fix that gives a layer more inputs."""
 STRUCTURAL_CHANGES = ("insert", "drop", "if its axes", "reshape", "flatten")
-"""The first words of fixes that change the order or the number of dims, so that the sizes need no explanation."""
+"""The first words of fixes that change the order or the number of dims; the sizes then need no explanation."""
 JOIN_AXIS = "joined along axis"
 ROUNDING_KINDS = ("one-more", "stride", "rounding")
-"""The kinds of explanations by rounding; their advice is omitted if a step already pads to a multiple."""
+"""The kinds of explanations by rounding; their advice is omitted beside a step with the same padding."""
 EMPTY_REMEDIES = {
     "empty-input": "print what it is selected or cut from: find what left nothing, as a filter, a mask, a slice behind "
     "the end or a limit; skip this step only if nothing is a valid case",
     "infer-with-empty": "run it with at least one sample: a dim of 0 leaves nothing from which -1 follows",
 }
 """The first remedies for an input without elements, by cause."""
-UNSIGNED = re.compile(r"\b(?:4294967295|18446744073709551615)\b")
+UNSIGNED_NUMBER = re.compile(r"\b(?:4294967295|18446744073709551615)\b")
 UNSIGNED_REMEDY = (
     "{} is -1, read as an unsigned number: update the runtime, or run a 64-bit build; the shapes of the model are right"
 )
 EMPTY_TARGET_REMEDY = "print what computes the target: it is empty, so the result would be a scalar; a vector is -1"
 LAYER_CALL = re.compile(r"\bself(?:\.\w+)+\(|\bF\.linear\(")
-"""A call of a layer in a line of code; the weight of the layer is not an operand in the code."""
+"""A call of a layer in a line of code; its weight is not an operand in the code."""
 XARRAY_SIZES = re.compile(
     r"conflicting sizes for dimension ('[^']{1,60}'): "
     r"length (\d+) on (.{1,60}?) (?:but|and) length (\d+) on ([\w ]{0,20}'[^']{1,60}')"
@@ -151,7 +162,7 @@ XARRAY_SIZES = re.compile(
 ASSIGNMENT = re.compile(r"\s*[\w.]+\[.{1,60}?\] ?= ")
 """An assignment to an item or a slice."""
 MIN_TABLE = 64
-"""The minimum length of a table that was made for a maximum."""
+"""The minimum length of a table with one entry for each length up to a maximum."""
 MAX_PERMUTED_RANK = 4
 """The maximum rank for which all permutations of the axes are tried."""
 COMPUTED_KINDS = ("prompts", "floored", "boxes")
@@ -239,13 +250,12 @@ def advise_on_message(message: ParsedMessage) -> Advice:
 
 
 def _complete_concatenation(message: ParsedMessage) -> ParsedMessage:
-    """Return the message of a concatenation with the axis of the line of code.
+    """Add the axis from the line of code to the message of a concatenation.
 
-    The first operand that differs along another axis is put first.
+    The first operand with a mismatch along another axis is moved to the front.
     """
     shape, operands = message.input or (), message.operands or ()
-    written = AXIS_ARGUMENT.search(failing_code(message))
-    joined = message.axes[0] if message.axes else int(written[1]) if written else None
+    joined = message.axes[0] if message.axes else written_axis(failing_code(message))
     if message.op != CONCAT.name or not shape or not operands or not isinstance(joined, int):
         return message
     message = replace(message, axes=(joined,))
@@ -259,10 +269,10 @@ def _complete_concatenation(message: ParsedMessage) -> ParsedMessage:
 def _order_fixes(
     message: ParsedMessage, trace: Trace | None, verified: Fixes, explanations: tuple[Explanation, ...]
 ) -> tuple[tuple[str, str | None], ...]:
-    """Return the fixes in order of their evidence, at most `MAX_FIXES`.
+    """Return at most `MAX_FIXES` fixes, those with the most evidence first.
 
-    Steps that the text supports come first, then the verified fixes and the advice of an explanation. If the
-    explanation has several assumptions, its advice follows the general step.
+    Steps with support in the text come first, then the verified fixes and the advice of an explanation. The advice
+    of an explanation with several assumptions follows the general step.
     """
     steps, likely = _find_steps(message), _likely_steps(message, trace)
     supported = _without_commands(step.text for step in steps if step.is_supported)
@@ -289,6 +299,10 @@ def _order_fixes(
     if kind in CERTAIN_KINDS:
         verified = {text: command for text, command in verified.items() if not text.startswith("write -1")}
     has_own = (message.op == REARRANGE.name and bool(verified)) or (message.op is None and bool(texts))
+    if message.framework == "tflite" and message.target is None and kind == "ratio":
+        explanations = ()
+    if any(text.startswith("if this is a detector") for text in supported):
+        verified = {}
     is_rounded = kind in ROUNDING_KINDS and any(text.startswith(MULTIPLES) for text in supported)
     strong, weak = ({}, {}) if has_own or is_rounded else _explained_steps(explanations)
     is_known = message.line is not None or len(message.target or ()) < 3
@@ -298,6 +312,8 @@ def _order_fixes(
     if is_guess and all(text.startswith("if ") for text in strong):
         supported |= {text: None for text in first if text.startswith("print")}
         verified = {}
+    if _has_other_factor(message) and any("if dim 0 is the batch" in text for text in verified):
+        supported |= {text: None for text in first if text.startswith("print")}
     groups = [
         *(likely, supported),
         *((strong, verified) if is_explained else (verified, strong)),
@@ -307,11 +323,17 @@ def _order_fixes(
     return tuple(islice(fixes.items(), MAX_FIXES))
 
 
+def _has_other_factor(message: ParsedMessage) -> bool:
+    """Return whether the first dim of a target divides the count, so that another dim may be the wrong one."""
+    target, count = numeric_sizes(message.target), message.elements or 0
+    return len(target) > 1 and -1 not in target and 1 < target[0] < count and count % target[0] == 0
+
+
 def _drop_weak_explanations(message: ParsedMessage, explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
     """Drop explanations with many assumptions if there is better evidence.
 
-    Better evidence is an explanation with fewer assumptions, or a step that the text supports. Explanations by rounding
-    are always kept.
+    Better evidence is an explanation with fewer assumptions, or a step with support in the text. Explanations by
+    rounding are always kept.
     """
     is_strong = any(found.assumptions <= MAX_ASSUMPTIONS for found in explanations)
     if is_strong or any(step.is_supported for step in _find_steps(message)):
@@ -325,10 +347,10 @@ def _find_steps(message: ParsedMessage) -> list[RemedyStep]:
 
 
 def _likely_steps(message: ParsedMessage, trace: Trace | None) -> Fixes:
-    """Return the steps that follow from the wording, an empty input, or the mismatching sizes."""
+    """Return the steps for the wording, for an empty input and for the mismatching sizes."""
     is_empty = trace is not None and 0 in trace.input and message.cause in EMPTY_REMEDIES
     phrase = find_first_step(message.quote, f"{message.nearby_text} {failing_code(message)}")
-    number = UNSIGNED.search(message.text)
+    number = UNSIGNED_NUMBER.search(message.text)
     return _without_commands(
         [
             *([EMPTY_REMEDIES[message.cause]] if is_empty else []),
@@ -431,7 +453,7 @@ def _operand_options(message: ParsedMessage) -> dict[str, str] | None:
 
 
 def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
-    """Yield plausible fixes that resolve, with their commands, the likeliest first."""
+    """Yield the plausible fixes that resolve, most likely first, with their commands."""
     has_other_layout = message.framework == "mlx" and message.op == CONV.name  # the channels last, in the weight too
     is_incomplete = message.input is None and (message.target is None or message.cause == "infer-with-empty")
     if trace is None or has_other_layout or is_incomplete:
@@ -459,13 +481,20 @@ def _iter_verified_fixes(message: ParsedMessage, trace: Trace | None) -> Iterato
         command = command_line(fixed)
         if fixed.output is None or command in commands or (commands and message.cause == "hard-coded-batch"):
             continue
-        if fix in likely or _is_plausible_fix(message, trace, fix, fixed):
+        if (fix in likely and not _is_unlikely(message, fix)) or _is_plausible_fix(message, trace, fix, fixed):
             commands.add(command)
             yield _describe_fix(message, fix, trace, fixed), command
 
 
+def _is_unlikely(message: ParsedMessage, fix: Fix) -> bool:
+    """Return whether a fix mixes samples, or replaces a number of features by the batch."""
+    features = message.target[0] if message.target else 0
+    copies = str(fix.value).startswith("0,") and isinstance(features, int) and features > MAX_BATCH
+    return copies or "mixes the samples" in fix.description
+
+
 def _describe_fix(message: ParsedMessage, fix: Fix, trace: Trace, fixed: Trace) -> str:
-    """Return the description of a fix, with the condition under which it is right.
+    """Describe a fix and the condition under which it is correct.
 
     An inserted dim is also written as code.
     """
@@ -473,7 +502,7 @@ def _describe_fix(message: ParsedMessage, fix: Fix, trace: Trace, fixed: Trace) 
         return f"if another axis is meant, {fix.description}"
     if fix.description.startswith(REORDERINGS) and message.op != REARRANGE.name:
         return f"if its axes are in the wrong order, {fix.description}"
-    if widened := WIDENED.match(fix.description):
+    if widened := LAYER_FIX.match(fix.description):
         return f"if the flattened map is right, build the layer for {widened[1]} features"
     if fix.description.startswith("take the mean"):
         pooled = fix.description.partition(": write")[0]
@@ -501,7 +530,8 @@ def _is_plausible_fix(message: ParsedMessage, trace: Trace, fix: Fix, fixed: Tra
     if trace.op == MATMUL.name and fix.description.startswith("transpose"):
         line = message.failing_line.text if message.failing_line else ""
         return fixed.input[-1:] != (1,) and not LAYER_CALL.search(line)
-    if INDEXED in message.quote or ATTENTION_MASK in message.quote.lower():  # the second shape is not the user's
+    # In these messages, the second shape is not the user's.
+    if INDEX_ASSIGNMENT in message.quote or ATTENTION_MASK in message.quote.lower():
         return False
     if trace.op == BROADCAST.name:  # an output larger than every operand is rarely intended
         return fixed.output in (fixed.input, *fixed.request.arguments["operands"])
@@ -576,6 +606,8 @@ def _count_remedies(message: ParsedMessage) -> list[str]:
         return [f"the file holds a number that the profile varies: free it, {FREE_BATCH_COMMAND}"]
     if message.target is not None:
         return []
+    if message.framework == "tflite":
+        return [CONVERTED_REMEDY]
     place = "node" if message.traits.shape_source else "line"
     return [f"print the input's shape before this {place}: if the target is what you meant, the input is wrong there"]
 
@@ -596,6 +628,9 @@ def _unflatten_remedy(message: ParsedMessage) -> str:
 
 def _cause_remedy(message: ParsedMessage) -> str:
     """Return the remedy for a cause in the framework of the message, or an empty string."""
+    empty = message.framework == "xarray" and message.pair is not None and 0 in message.pair
+    if empty:
+        return "print(x.sizes) before that line: a selection or a slice left nothing along that dim; find which one"
     sizes = XARRAY_SIZES.search(message.quote)
     if sizes and abs(int(sizes[2]) - int(sizes[4])) > 1:
         text = "dim {0} has {1} on {2} and {3} on {4}: make both from the same {0}, or reorder dims"
@@ -633,6 +668,8 @@ def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
     elif message.op == REARRANGE.name and message.pair is not None:
         pattern = re.search(r'pattern "([^"]+)"', message.quote)
         yield from _pattern_remedies(message.cause, *message.pair, pattern[1] if pattern else "")
+    elif message.op == EXPAND.name and OBSERVATION.search(f"{failing_code(message)} {message.text}"):
+        yield OBSERVATION_REMEDY.format(format_sizes(message.input or ()), format_sizes(message.target or ()))
     elif message.op == EXPAND.name and message.framework == "numpy" and "input array" in message.quote:
         yield _assignment_remedy(numeric_sizes(message.input), numeric_sizes(message.target))
     elif message.op == EXPAND.name and message.cause == "not-broadcastable" and _expand_remedy(message):

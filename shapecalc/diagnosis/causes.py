@@ -47,9 +47,9 @@ CAUSES: Mapping[str, Cause] = {
             "of a reshape. An input 4,197,768 cannot become 1,197,12,64: behind the first dims both hold 151296 "
             "elements, 197*768 and 197*12*64.\n\n"
             "Write 0,197,12,64 where 0 copies the input's dim, as in ONNX and TensorRT; it assumes that the batch "
-            "stays first. Write -1,197,12,64 elsewhere; it assumes that the other sizes stay. Do not put the -1 behind "
-            "the 1: 1,-1,12,64 runs, takes the batch into axis 1, and nothing says so.\n\n"
-            "In a model's file, shapecalc model FILE.onnx --fix -o fixed.onnx mends every such node.",
+            "stays first. Write -1,197,12,64 in other frameworks; it assumes that the other sizes stay. Do not put the "
+            "-1 behind the 1: 1,-1,12,64 runs, takes the batch into axis 1, and raises no error.\n\n"
+            "In a model's file, shapecalc model FILE.onnx --fix -o fixed.onnx fixes every such node.",
             "shapecalc reshape 4,197,768 1,197,12,64",
         ),
     ),
@@ -79,7 +79,7 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "bad-perm": Cause(
         "the permutation does not name each axis of the input once",
-        "name each axis once: if the tensor has a dim more or less than expected, mend that first",
+        "name each axis once: if the tensor has a dim more or less than expected, find the line that makes it",
     ),
     "bad-axis": Cause(
         "an axis is named that the tensor does not have, or one is named twice",

@@ -38,7 +38,7 @@ class FrameworkTraits(Record):
     markers: tuple[str, ...] = ()
     """Names of folders and modules that identify the framework if they occur near a message."""
     shape_source: str | None = None
-    """The place where the user can find omitted shapes, for example the model file; None for the user's code."""
+    """The source of omitted shapes, for example the model file; None if it is the user's code."""
 
 
 class NodePattern(Record):
@@ -68,13 +68,15 @@ class FailingLine(Record):
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The names of the values that the line uses, at most three."""
+        """The names of at most three values in the line."""
         code = COMMENT.sub("", STRING_LITERAL.sub("''", self.text))
         if code.count("(") > code.count(")"):  # the call continues on the next line
             return ()
-        if augmented := AUGMENTED.match(code):
+        if augmented := AUGMENTED_ASSIGNMENT.match(code):
             code = f"{augmented[1]} + {code[augmented.end() :]}"
         code = ASSIGNMENT.sub("", code, count=1).removeprefix("return ")
+        if items := ITEM_PAIR.search(code):
+            return (f"{items[1]}[{items[2]}]", f"{items[3]}[{items[2]}]")
         if joined := JOINED_OPERANDS.search(code):
             code = joined[1]
         code = SUBSCRIPT.sub("", SHAPE_ATTRIBUTE.sub("", SIZES_CALL.sub("", DICT_ITEM.sub("", code))))
@@ -153,9 +155,8 @@ FRAMEWORKS: Mapping[str, FrameworkTraits] = {
     "opencv": FrameworkTraits(zero_copies=True, shape_source="the model file"),
     "tflite": FrameworkTraits(shape_source="the model file"),
     "tvm": FrameworkTraits(zero_copies=True),
-    **dict.fromkeys(
-        ("caffe", "coreml", "paddle", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), FrameworkTraits()
-    ),
+    "coreml": FrameworkTraits(shape_source="the model file"),
+    **dict.fromkeys(("caffe", "paddle", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), FrameworkTraits()),
     **dict.fromkeys(
         ("flax", "matplotlib", "mindspore", "pandas", "scipy", "sklearn", "tinygrad", "xarray"), FrameworkTraits()
     ),
@@ -223,28 +224,32 @@ NOT_VALUES = MODULE_NAMES | {
     "dim",
     *OBJECTS,
 }
-"""Words in a line of code that are not values."""
+"""Words that are not the names of values."""
 STRING_LITERAL = re.compile(r"(?:\b[rbfuRBFU]{1,2})?(?:'[^']*'|\"[^\"]*\")")
 COMMENT = re.compile(r"\s*#.*")
 MAX_OPERANDS = 3
-"""The maximum number of values of a failing line that are printed."""
+"""The maximum number of printed values of a failing line."""
 OPERATOR = re.compile(r"[\w\])] ?[-+*/@] ?[\w(]")
 """An operator between two values."""
-AUGMENTED = re.compile(r"([A-Za-z_][\w.]*(?:\[[^\[\]]{0,60}\])?) ?(?:[-+*/@]|//)= ?")
+AUGMENTED_ASSIGNMENT = re.compile(r"([A-Za-z_][\w.]*(?:\[[^\[\]]{0,60}\])?) ?(?:[-+*/@]|//)= ?")
 """An augmented assignment, whose target is an operand too."""
 ASSIGNMENT = re.compile(r"^[\w.,\[\]:' ]{1,80}? ?(?:[-+*/@]|//)?=(?!=) ?")
 JOINED_OPERANDS = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(\s*[\[(]([^\[\]()]*)[\])]")
 """The list of operands in a call of a concatenation."""
+ITEM_PAIR = re.compile(r"([A-Za-z_]\w*)\[([A-Za-z_]\w*)\] ?[-+*/] ?([A-Za-z_]\w*)\[\2\]")
+"""An operation on the items of two containers with one key."""
 DICT_ITEM = re.compile(r"[\w.]+\[''\](?:\[[^\[\]]*\])*")
 """An item of a dict, after the removal of string literals; the dict has no shape."""
 SUBSCRIPT = re.compile(r"(?<=[\w\])])\[[^\[\]]*\]")
 KEYWORD_VALUE = re.compile(r"(?<=[,(]) ?\w+ ?= ?[\w.]+(?=[,)])")
 """A keyword argument, which is rarely a tensor."""
-SIZES_CALL = re.compile(r"\.(?:view|reshape|expand|repeat|permute|transpose|unsqueeze|flatten|size|resize_?)\([^()]*\)")
+SIZES_CALL = re.compile(
+    r"\.(?:view|reshape|expand|repeat|permute|transpose|unsqueeze|flatten|size|resize_?|chunk|split)\([^()]*\)"
+)
 """A method call with sizes or axes as its arguments."""
 SHAPE_ATTRIBUTE = re.compile(r"\.(?:shape|size|ndim)\b(?!\()")
 VALUE_NAME = re.compile(r"(?<![\w.'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?!\w|\s*\(|=(?!=)|\[[^\]]*\]\()")
-"""A name in code that is neither called nor a keyword."""
+"""A name in code, except for the name of a function or of a keyword argument."""
 FRAME = re.compile(
     r"File \"?(?P<file>[^\",]{1,300})\"?(?:, line |:)(?P<number>\d{1,7})"
     r"(?:, in (?P<function>[^\s(]{1,100})(?:\(.{0,300})?)?$"
@@ -258,17 +263,18 @@ LIBRARY = re.compile(
     r"site-packages|dist-packages|[/\\]lib[/\\]python|^<|[/\\](?:torch|tensorflow|numpy|keras|einops|jax|flax|tinygrad|mlx"
     r"|sklearn|pandas|xarray|dask|mindspore|paddle|mxnet|onnxruntime|transformers|diffusers)[/\\]"
 )
-"""A file that the user did not write."""
+"""The path of a file of a library."""
 NOT_FAILING = re.compile(r"raise |\w+=[\w.]+,?$")
-"""A line that raises the error of another one, or an argument of a call that spans several lines."""
-LISTING = re.compile(r"\d{1,5} +\S")
+"""A `raise` statement, or an argument on a line of its own."""
+LISTING_LINE = re.compile(r"\d{1,5} +\S")
 """A line of a listing, with its number."""
 CODE_LINE = re.compile(
     r"(?!\w+: )[\w.,\[\]: ]{1,80} ?[-+*/@]?= ?\S|(?:return )?[\w.]{1,80}\(.*\)$|return \S.*[-+*/@]|[\w.\[\]]{1,60} @ \S"
 )
 """A line that is likely to be code."""
 PROSE = re.compile(
-    r".*\b(?:error|triggered|problem)\b.*:$|(?!(?:return|for|with|if|assert|yield|await) )[A-Za-z]\w* [A-Za-z]\w*[ ,]"
+    r"(?:array|tensor)\([\[\d]|.*\b(?:error|triggered|problem)\b.*:$"
+    r"|(?!(?:return|for|with|if|assert|yield|await) )[A-Za-z]\w* [A-Za-z]\w*[ ,]"
 )
 """The start of a sentence: two words without an operator between them."""
 MAX_FRAMES = 80
@@ -285,7 +291,7 @@ OPENING_BRACKETS = {"]": "[", ")": "(", "}": "{"}
 TENSOR_METHODS = r"transpose|permute|contiguous|reshape|view|flatten|squeeze|unsqueeze|expand|float|half|t"
 """Methods that change the shape or the type of a tensor but not its elements."""
 OBJECT_METHOD = re.compile(rf"(?<![\w.])\w+(?:\.\w+)*\.(?!(?:{TENSOR_METHODS}|{ARRAY_METHODS})_?\()\w+(?=\()")
-"""A call of a method that arrays do not have, so its object has no shape."""
+"""A call of a method that no array has; its object has no shape."""
 METHOD_CHAIN = re.compile(
     rf"((?:self\.)?[A-Za-z_]\w*(?:\.(?!(?:{TENSOR_METHODS})\()[A-Za-z_]\w*)*?)((?:\.(?:{TENSOR_METHODS})\([^()]*\))*)"
 )
@@ -303,7 +309,7 @@ PRINTED_SHAPE = re.compile(
 """
 
 FRAME_ARROW = re.compile(r"-{1,6}> ?\d")
-"""The mark of the failing line in a listing."""
+"""The arrow in front of the failing line of a listing."""
 
 
 @cache
@@ -422,10 +428,10 @@ def find_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSi
 
 
 def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | None = None) -> Iterator[PrintedSizes]:
-    """Yield the shapes that are printed near a message.
+    """Yield the shapes printed near a message.
 
-    If `tensor` is not None, only shapes that are printed after this name are yielded. The comment on the
-    failing line is skipped, because it describes the result of that line.
+    If `tensor` is not None, only shapes after this name are yielded. The comment on the failing line is skipped,
+    because it describes the result of that line.
     """
     start = max(0, match.start - 3 * MAX_DISTANCE)
     of_tensor = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
@@ -449,7 +455,7 @@ def _has_line_completed(position: int, match: TemplateMatch, cleaned: CleanText)
 
 
 SETTINGS_LINE = re.compile(r"[\w.]+ ?= ?[\w.]*(?:Config|Arguments|Args|Options)\(")
-"""A line that makes settings, in which no tensor is computed."""
+"""A line that creates settings; it computes no tensor."""
 SHAPE_OUTPUT = re.compile(r"(?:torch\.Size|TensorShape)\(\[?[\d, ]*\]?\)$")
 """A line that prints a shape."""
 
@@ -480,7 +486,7 @@ def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine |
         return below
     while lines and SHAPE_OUTPUT.match(lines[-1]):
         lines.pop()
-    is_listing = bool(lines) and LISTING.match(lines[-1]) is not None
+    is_listing = bool(lines) and LISTING_LINE.match(lines[-1]) is not None
     is_code = bool(lines) and CODE_LINE.match(lines[-1]) is not None and not PROSE.match(lines[-1]) and not is_listing
     return FailingLine(lines[-1]) if is_code and not SETTINGS_LINE.match(lines[-1]) else None
 

@@ -1,7 +1,7 @@
 """Advice for a reshape with unequal element counts.
 
-The line of code shows how the target was computed, so a factor of an argument may be the wrong one. The input's shape
-is rarely in the message, so the last step is always to print it.
+The line of code shows the factors of the target; one of them may be wrong. The message rarely contains the input's
+shape, so the last step is always to print it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,18 @@ from shapecalc.diagnosis.known_sizes import ANCHORS, BOX_COUNTS, CLASSES, descri
 from shapecalc.diagnosis.match import format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, is_frozen_input, known_size_product, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
+from shapecalc.reasoning.number_mismatch import KNOWN_CLASS_COUNTS
 
 COUNT_CAUSES = ("count-mismatch", "indivisible")
 KERNEL_SIDES = (1, 3, 5, 7)
-SELECTED = re.compile(r"\w\[([A-Za-z_]\w*)\](?:\.\w+\(\))*$")
+INDEXED_TENSOR = re.compile(r"\w\[([A-Za-z_]\w*)\](?:\.\w+\(\))*$")
 """A tensor that is indexed by a variable."""
 FILE_WORDS = re.compile(r"(?i)fromfile|weights?\[|\bptr\b|load_darknet|\bbuf\b")
 """Words of programs that read weights from a file, one layer after another."""
+BOX_FIELDS = 5
+"""The number of fields of a box without its class scores: x, y, width, height and objectness."""
+MAX_GROUPED = 1024
+"""The maximum number of samples that are divided into groups."""
 MIN_KERNELS = 8
 """The minimum number of output channels for which a target is taken for a convolution kernel."""
 LITERAL_PRODUCT = re.compile(r"\d+(?: ?\* ?\d+)+")
@@ -44,7 +49,7 @@ MIN_SIDE, MAX_ASPECT = 7, 4
 MIN_FEATURES = 64
 """The minimum number of features of a flattened feature map."""
 MAX_MAP_STEP = 8
-"""The largest difference between the requested and the actual side of a map that is reported."""
+"""The maximum reported difference between the requested and the actual side of a map."""
 MAX_VARIABLES = 3
 """The maximum number of variables that are printed with a shape."""
 
@@ -64,6 +69,7 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
         return
     found = (
         _frozen_step(message, count, target)
+        or _group_step(count, target)
         or _box_step(message, target)
         or _detector_step(count, target)
         or _box_fields_step(count, target)
@@ -90,7 +96,7 @@ def has_literals(message: ParsedMessage) -> bool:
 
 
 def _literal_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step for integer literals between named dims that do not fit the count, or an empty string.
+    """Return the step for integer literals that contradict the count, or an empty string.
 
     Named dims are taken from the data or the settings, so they are right more often than numbers in the code.
     """
@@ -112,7 +118,7 @@ def _literal_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -
 
 
 def _one_dim_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step for as many elements as the last dim of the target has by itself, or an empty string."""
+    """Return the step for an element count equal to the last dim of the target, or an empty string."""
     if len(target) < 2 or -1 in target or count != target[-1] or count < 2 or prod(target) == count:
         return ""
     tensor = (message.line.tensor or f"({message.line.receiver})") if message.line else "x"
@@ -259,6 +265,20 @@ def _frozen_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
     )
 
 
+def _group_step(count: int, target: tuple[int, ...]) -> str:
+    """Return the step for a batch that is not a multiple of a group size, or an empty string."""
+    if len(target) < 4 or target[1] != -1 or target[0] < 2 or min(target[2:]) < 1:
+        return ""
+    samples, rest = divmod(count, prod(target[2:]))
+    if rest or samples > MAX_GROUPED or samples % target[0] == 0:
+        return ""
+    return (
+        f"{count} = {samples}*{prod(target[2:])}: if these are {samples} samples, they are no multiple of the group of "
+        f"{target[0]}: give a batch that is one, on each GPU and in the last batch too, drop_last=True, or a smaller "
+        "group"
+    )
+
+
 def _box_step(message: ParsedMessage, target: tuple[int, ...]) -> str:
     """Return the step for two numbers of boxes of a detector, or an empty string."""
     sizes = {*(message.input or ())} - {*target}, {*target} - {*(message.input or ())}
@@ -274,11 +294,13 @@ def _box_step(message: ParsedMessage, target: tuple[int, ...]) -> str:
 
 
 def _detector_step(count: int, target: tuple[int, ...]) -> str:
-    """Return the step for the outputs of a detector of another number of classes, or an empty string."""
+    """Return the step for a detector with a different number of classes, or an empty string."""
     others = prod(target[1:]) if target[0] > 1 else 0
     rows = count // others if others > 0 and count % others == 0 else 0
     if rows and (text := describe_classes(rows, target[0])):
         return f"{text}: if these are detectors, take the configuration for {rows} outputs on both sides"
+    if text := _head_step(count, target):
+        return text
     if len(target) < 4 or target[0] < 1 or target[2] not in CLASSES or min(target) < 1:
         return ""
     outputs, maps = target[1] * target[2], target[0] * prod(target[3:])
@@ -292,8 +314,25 @@ def _detector_step(count: int, target: tuple[int, ...]) -> str:
     )
 
 
+def _head_step(count: int, target: tuple[int, ...]) -> str:
+    """Return the step for a detection head and a convolution of different class counts, or an empty string."""
+    if len(target) != 5 or min(target) < 1 or target[1] != 3 or target[2] <= BOX_FIELDS or target[2] in CLASSES:
+        return ""
+    channels, rest = divmod(count, target[0] * prod(target[3:]))
+    fields, classes = channels // 3, target[2] - BOX_FIELDS
+    if rest or channels % 3 or fields in (0, target[2]) or fields - BOX_FIELDS in KNOWN_CLASS_COUNTS:
+        return ""
+    before = f", as for {fields - BOX_FIELDS} classes" if fields > BOX_FIELDS else ""
+    return (
+        f"if this is a detector with 3 boxes of classes + {BOX_FIELDS} fields, the head is set for "
+        f"{classes} class{'es' if classes > 1 else ''}, "
+        f"{3 * target[2]} = 3*{target[2]}, and the layer before gives {channels} = 3*{fields}{before}: set classes in "
+        f"all heads, and filters = 3*(classes + {BOX_FIELDS}) in the convolution before each, for one number of classes"
+    )
+
+
 def _box_fields_step(count: int, target: tuple[int, ...]) -> str:
-    """Return the step for rows of a detector's boxes that are written for a known data set, or an empty string."""
+    """Return the step for boxes with the number of fields of a known data set, or an empty string."""
     fields = target[-1]
     if -1 not in target[:-1] or fields not in CLASSES or "a box" not in CLASSES[fields] or count % fields == 0:
         return ""
@@ -323,7 +362,7 @@ def _offset_step(count: int, target: tuple[int, ...]) -> str:
 def _mask_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the step for elements selected by an index and divided into rows, or an empty string."""
     receiver = message.line.receiver if message.line else ""
-    match = SELECTED.search(receiver)
+    match = INDEXED_TENSOR.search(receiver)
     if match is None or len(target) != 2 or -1 not in target:
         return ""
     size = max(target)

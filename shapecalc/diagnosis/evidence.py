@@ -16,7 +16,7 @@ LOADING_WORDS = re.compile(
     r"(?i)comfy|diffusers|pre-?trained|checkpoint|ckpt|safetensors|controlnet|\blora\b|state_dict|load_model|"
     r"load_weights|transformers[/\\]|ksampler|inference|webui"
 )
-"""Words that suggest that a program loads the weights of its layers."""
+"""Words that suggest a program with pretrained weights."""
 IMAGE_PIPELINE_WORDS = re.compile(r"(?i)comfy|diffusers|controlnet|\blora\b|ksampler|stable.?diffusion|webui")
 """Words that suggest an image pipeline of separate models: text encoder, VAE, ControlNet and LoRA."""
 BMM_OPERAND = "batch2"
@@ -41,17 +41,17 @@ ONNX_FRAMEWORKS = ("onnx", "onnxruntime", "openvino", "tensorrt")
 FILE_FRAMEWORKS = (*ONNX_FRAMEWORKS, "tflite", "coreml", "opencv")
 """The frameworks that run model files. A user cannot print shapes inside such a model."""
 PRINT_DETAILS = "print([(d['name'], d['shape']) for d in interpreter.get_input_details()]) and x.shape"
-"""The code that prints what a TensorFlow Lite model takes, and what it is given."""
+"""The code that prints the input shapes of a TensorFlow Lite model and of the given array."""
 INPUT_PRINTS = {
     "onnxruntime": "print([(i.name, i.shape) for i in session.get_inputs()]) and the shapes that you feed",
     "openvino": "print(model.inputs) and the shapes that you feed",
     "coreml": "print(model.get_spec().description.input) and the shapes that you feed",
     "tflite": PRINT_DETAILS,
 }
-"""The code that prints what a model takes, keyed by framework (the documentation of each)."""
+"""The code that prints a model's input shapes, keyed by framework. Source: the frameworks' documentation."""
 LIST_ARGUMENT = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(([A-Za-z_][\w.]*)\s*[,)]")
 """A concatenation of a variable, which contains the list of operands."""
-EXPORTED = "if the file holds a size of its export, give the model that size, or export it again with dynamic axes"
+EXPORT_STEP = "if the file holds a size of its export, give the model that size, or export it again with dynamic axes"
 MAX_ASSIGNED_TEXT = 4000
 """The number of characters, at the end of a text, that are searched for assignments."""
 MAX_RECENT = 240
@@ -73,7 +73,7 @@ class LayerCall(Record):
 
 
 def has_loaded_weights(message: ParsedMessage) -> bool:
-    """Return whether the program of a message probably loads the weights of its layers."""
+    """Return whether the program probably loads pretrained weights."""
     return LOADING_WORDS.search(message.text) is not None
 
 
@@ -94,7 +94,7 @@ def find_layer_call(message: ParsedMessage) -> LayerCall | None:
 
 
 def has_product(message: ParsedMessage) -> bool:
-    """Return whether two tensors are multiplied: the failing line says so, or the message is one of `bmm`.
+    """Return whether the failing line or the message is about a product of two tensors.
 
     A linear layer in the failing line calls the product itself.
     """
@@ -122,14 +122,14 @@ def format_insertion(before: Sequence[object], after: Sequence[object]) -> str:
 
 
 def assigned_value(message: ParsedMessage, name: str) -> str:
-    """Return the number or the list that the text assigns to a name, or an empty string."""
+    """Return the value assigned to a name in the text, or an empty string."""
     pattern = rf"(?<![\w.]){re.escape(name)} ?= ?(-?\d[\d_.]*(?=\s*$|\s+[A-Za-z_#])|\[[^\n]{{0,60}})"
     found = re.findall(pattern, message.text[-MAX_ASSIGNED_TEXT:])
     return found[-1].strip() if found else ""
 
 
 def show_size(message: ParsedMessage, name: str) -> str:
-    """Return the expression that shows the size of a variable: its shape, the length of a list, or the number."""
+    """Return the expression of a variable's shape, of a list's length, or of a number."""
     listed = LIST_ARGUMENT.search(failing_code(message))
     if listed and listed[1] == name:
         return f"[t.shape for t in {name}]"

@@ -42,9 +42,9 @@ PLACE_NUMBERS = re.compile(
 MASK_INDEX = re.compile(r"mask .{0,60}?at index (\d+).{0,80}? indexed tensor .{0,60}?at index (\d+)")
 """The index of the mismatching dim in a mask and in its tensor, as printed by PyTorch."""
 STATE_WORDS = re.compile(r"(?i)hidden\[|attn_mask is|maximum sequence length|model input size")
-"""Words of messages that are explained by their wording, not by their sizes."""
+"""Words of messages whose sizes need no explanation."""
 POINT_WORDS = re.compile(r"(?i)pose|rot|world|cam|point|homog|proj|extrins|intrins|trans|vert|xyz|slice|\w:\w")
-"""Words in code that transforms points in space, or that slices."""
+"""Words in code that slices, or that transforms points in space."""
 POINT_MATRICES = ((3, 3), (3, 4), (4, 4))
 """The shapes of matrices that transform points in space."""
 MIN_PICTURE_SIDE = 8
@@ -70,6 +70,7 @@ def explain_message(message: ParsedMessage, trace: Trace | None) -> tuple[Explan
     has_points = (None in operands and is_named) or any(shape[-2:] in POINT_MATRICES for shape in operands if shape)
     dropped = {"text-ratio"} if message.op == REARRANGE.name else set()  # the lengths of a pattern are in the text
     dropped |= {"classes"} if message.op is None and message.cause == "dims-differ" else set()
+    dropped |= {"maps"} if message.op == CONCAT.name else set()
     dropped |= {"stride"} if MIXED_LINE.search(recent_code(message)) else set()
     dropped |= set() if has_points else {"homogeneous"}
     return tuple([one for one in found if one.kind not in dropped])
@@ -81,7 +82,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     The text around the message becomes part of the context, except for line numbers and times.
     """
     line = message.failing_line.text if message.failing_line else ""
-    # the words of a message about a mask are the same in every such error
+    # every message about a mask contains the same words
     quote = "" if message.about == MASK_SUBJECT else message.quote
     after = "" if message.about == MASK_SUBJECT else message.text.partition(message.quote)[2][:MAX_DISTANCE]
     text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {_file_name(message)} {line} {quote} {after}")
@@ -143,7 +144,7 @@ def _order_broadcast_sizes(message: ParsedMessage, axis: int | None, pair: tuple
     counts 3 and 4.
     """
     if axis == 0:
-        return min(pair), max(pair)
+        return pair if pair == (4, 3) else (min(pair), max(pair))
     return (4, 3) if {*pair} == {3, 4} and _is_channel_axis(message, axis) is True else pair
 
 
@@ -155,8 +156,8 @@ def count_unequal_dims(message: ParsedMessage) -> int:
     shape, other = message.input or (), (message.operands or ((),))[0]
     if message.op != BROADCAST.name or message.operands is None or len(message.operands) > 1:
         return 0
-    pairs = numeric_differences(shape[::-1], other[::-1])
-    return sum(1 not in sizes for _, *sizes in pairs)
+    pairs = zip(shape[::-1], other[::-1], strict=False)
+    return sum(one != two and not {1, "?"} & {one, two} for one, two in pairs)
 
 
 def _element_count_figures(message: ParsedMessage, text: str) -> Figures | None:
@@ -228,7 +229,7 @@ def _find_size_pair(message: ParsedMessage, text: str) -> Figures | None:
 
 
 def _input_axis(message: ParsedMessage) -> int:
-    """Return the axis of a matrix of weights that pairs with the features of the input."""
+    """Return the axis of a weight matrix that is multiplied with the input features."""
     return 0 if message.framework in ("tensorflow", "keras", "jax", "flax") else 1
 
 

@@ -50,9 +50,9 @@ SIZE = re.compile(
 PLACE_OF_DIM = re.compile(r"(?i)(?:dim(?:ension)?|axis)[ #:=]{0,3}(\d{1,2})\b")
 EXPECTED = re.compile(r"(?i)expect|should|must|need|requir")
 ACTUAL = re.compile(r"(?i)\bgot|receiv|found|given|actual|but |\bis\b|\bhas\b")
-"""The words before an expected shape, and before the actual one."""
+"""The words in front of an expected shape and of an actual shape."""
 MIN_ROUNDED = 5
-"""The minimum size of two sides that are explained by rounding; smaller ones may be channels."""
+"""The minimum side length that is explained by rounding; a smaller size may be a number of channels."""
 MAX_SHAPES = 3
 """The maximum number of shapes in a sentence that compares two of them."""
 

@@ -153,7 +153,7 @@ def iter_declaration_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def is_rank_pair(message: ParsedMessage) -> bool:
-    """Return whether the two numbers of a message about a declared input are numbers of dims."""
+    """Return whether the two numbers of a message about a declared input are ranks."""
     return message.framework == "tflite" and message.about == DECLARED_INPUT and message.dim is None
 
 
@@ -199,7 +199,7 @@ def _iter_element_count_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def _describe_triple(message: ParsedMessage) -> str:
-    """Return what three times as many elements may be: queries, keys and values, or the channels of a picture."""
+    """Explain a ratio of 3 by queries, keys and values, or by the channels of an image."""
     if HEAD_NAMES.search(f"{message.nearby_text} {message.line.text if message.line else ''}"):
         return ": would be queries, keys and values in one"
     is_picture = {1, 3} & {*(message.target or ()), *(message.input or ())}

@@ -1,4 +1,4 @@
-"""Sizes that are known from widely used models: vocabularies, numbers of classes, pictures and boxes."""
+"""Sizes of widely used models: vocabularies, numbers of classes, images and boxes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VOCABULARIES: Mapping[int, str] = {
     128256: "Llama 3",
     250002: "XLM-RoBERTa",
 }
-"""The models of vocabularies, by their number of tokens (config.json of each on the Hugging Face Hub)."""
+"""The models, keyed by vocabulary size. Source: their config.json on the Hugging Face Hub."""
 CLASSES: Mapping[int, str] = {
     20: "VOC's classes",
     21: "VOC's 20 classes and a background",
@@ -30,15 +30,15 @@ CLASSES: Mapping[int, str] = {
     1000: "ImageNet's classes",
     1001: "ImageNet's classes and a background",
 }
-"""What a detector or a classifier has as many outputs for (the documentation of VOC, COCO, ImageNet and YOLO)."""
+"""The meanings of output counts. Source: the documentation of VOC, COCO, ImageNet and YOLO."""
 ANCHORS = (3, 9, 6, 4)
 """The usual numbers of boxes at each position of a map: YOLO, RetinaNet and SSD (the papers of each)."""
 MIN_SINGLE = 80
-"""The minimum number of outputs that is taken for classes without anchors."""
+"""The minimum number of outputs that may be classes without anchors."""
 MIN_PICTURE_SIDE = 8
 """The minimum height and width of an image."""
 POSE_SIZES = ((256, 192), (384, 288))
-"""The height and width of a person in pose models (the configurations of HRNet and ViTPose)."""
+"""The input sizes of pose models. Source: the configurations of HRNet and ViTPose."""
 DETECTOR_SIDES = (320, 416, 512, 608, 640, 1280)
 """The usual sides of pictures for detectors (the configurations of YOLO and SSD)."""
 PICTURE_SIDES = (96, 128, 160, 192, 224, 256, 299, 384, *DETECTOR_SIDES)

@@ -15,7 +15,7 @@ from shapecalc.core.ops.linear import LINEAR
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.evidence import (
-    EXPORTED,
+    EXPORT_STEP,
     FILE_FRAMEWORKS,
     RemedyStep,
     assigned_value,
@@ -39,14 +39,14 @@ EMPTY_ROWS_REMEDY = (
 PICTURE_SHAPE = re.compile(r"shape=\((?:None|\d+), (\d+), (\d+), ([134])\)")
 """The shape of a batch of images, as printed by Keras."""
 MEL_BINS = (40, 64, 80, 100, 128)
-"""The usual numbers of bins of a mel spectrogram (the configurations of HiFi-GAN, Vocos, Whisper and Tacotron)."""
+"""The usual numbers of mel bins. Source: the configurations of HiFi-GAN, Vocos, Whisper and Tacotron."""
 AUDIO_WORDS = re.compile(r"(?i)\bmel|_mel|vocod|spectro|hifi.?gan|tacotron")
 COLOURS = {1: "grey", 3: "RGB", 4: "RGBA"}
 """The kind of an image, keyed by its number of channels."""
 COEFFICIENTS = re.compile(r"(?i)theta|coef|beta|\bw\b|weight|params")
 """A name for the coefficients of a regression."""
 CONSTANT_FIRST = re.compile(r"\w+ = \[1(?:\.0*)?\] ?\+ ?([A-Za-z_]\w*)")
-"""A list that begins with the constant of a regression."""
+"""A list with the constant of a regression as its first item."""
 UNKNOWN_LAYER = "the second operand"
 LINEAR_WORDS = re.compile(r"(?i)linear|dense|\bfc\d?\b|addmm")
 """Words in a traceback that name a linear layer."""
@@ -57,6 +57,8 @@ CONVERSIONS = {
     (3, 4): "image.convert('RGBA')",
 }
 """The code that converts an image, keyed by its actual and its expected number of channels."""
+PERMUTE_CALL = re.compile(r"x\.permute\(([\d, ]+)\)")
+"""A call of `permute` in a step."""
 MAX_FLAT_SIDE = 64
 """The maximum side of a feature map that is the input of a linear layer."""
 MIN_FEATURES = 16
@@ -202,7 +204,7 @@ def _product_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[
 
 
 def _bias_step(message: ParsedMessage, names: tuple[str, ...], mismatch: LayerMismatch) -> str:
-    """Return the step for a vector that the text makes as a constant and the items of a sample, or an empty string."""
+    """Return the step for a vector with a constant in front of the sample, or an empty string."""
     for name in names:
         match = CONSTANT_FIRST.match(f"{name} = {assigned_value(message, name)}")
         if match and abs(mismatch.actual - mismatch.expected) == 1 and len(names) == 2:
@@ -232,7 +234,7 @@ def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[R
             "a constant of the file"
         )
         yield RemedyStep(text, False)
-        yield RemedyStep(EXPORTED, False)
+        yield RemedyStep(EXPORT_STEP, False)
         return
     if mismatch.layer == UNKNOWN_LAYER:
         printed = print_step(message, "a.shape, b.shape")
@@ -240,7 +242,7 @@ def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[R
             f"the last dim of the first is {mismatch.actual}, and the second, a weight or a tensor, pairs "
             f"{mismatch.expected} with it"
         )
-    if text := _image_size_step(message, mismatch):
+    if text := _packed_step(mismatch) or _image_size_step(message, mismatch):
         yield RemedyStep(text, True)
     if text := _feature_map_step(message, mismatch, rows):
         yield RemedyStep(text, True)
@@ -249,7 +251,7 @@ def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[R
         yield RemedyStep(
             f"dim {dims[-1]} is {mismatch.expected}: if those are the features, move it to the end: {code}", True
         )
-    elif message.framework == "torch" and rows and rows % mismatch.expected == 0 and rows > mismatch.expected:
+    elif message.framework == "torch" and rows and rows > mismatch.expected > 0 == rows % mismatch.expected:
         move = f"if another dim is {mismatch.expected}, move it to the end: x.transpose(1, -1)"
         yield RemedyStep(f"{printed}: {read}; {move}", False)
     else:
@@ -314,8 +316,18 @@ def _feature_map_step(message: ParsedMessage, mismatch: LayerMismatch, rows: int
     return ""
 
 
+def _packed_step(mismatch: LayerMismatch) -> str:
+    """Return the step for unpacked latents in a FLUX model, or an empty string."""
+    if (mismatch.actual, mismatch.expected) != (16, 64) or "64, 3072" not in mismatch.rebuilt.replace("16", "64"):
+        return ""
+    return (
+        "64 = 16*2*2: FLUX packs latents of 16 channels by 2x2, and reads 64; if this layer is of a FLUX model or of "
+        "its ControlNet, take base model, ControlNet and nodes of one family"
+    )
+
+
 def _image_size_step(message: ParsedMessage, mismatch: LayerMismatch) -> str:
-    """Return the advice for a Keras model that was built for another image size, or an empty string.
+    """Return the advice for a Keras model of a different image size, or an empty string.
 
     The text contains the size of the images. The number of flattened features is proportional to their area.
     """
@@ -344,7 +356,8 @@ def _conv_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Rem
             True,
         )
         return
-    if text := _move_channels_step(shape, mismatch) or _convert_image_step(message, shape, mismatch):
+    moved = _write_for_framework(_move_channels_step(shape, mismatch), message.framework)
+    if text := moved or _convert_image_step(message, shape, mismatch):
         yield RemedyStep(text, True)
     dim = f"dim {mismatch.axis}" if mismatch.shape else "the channel dim"
     printed = print_step(message, "x.shape")
@@ -360,7 +373,7 @@ def _conv_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Rem
             f"{printed}: {mismatch.layer} takes {mismatch.expected} channels, and gets {mismatch.actual}", False
         )
         if not message.node:
-            yield RemedyStep(EXPORTED, False)
+            yield RemedyStep(EXPORT_STEP, False)
             return
     else:
         yield RemedyStep(
@@ -371,7 +384,7 @@ def _conv_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Rem
         yield RemedyStep("if it is stereo audio, make it mono: x.mean(1, keepdim=True)", False)
     if not shape and pair in CONVERSIONS and pair != (3, 4):
         names = f"{COLOURS[mismatch.actual]} to {COLOURS[mismatch.expected]}"
-        yield RemedyStep(f"if it is a picture, convert it from {names}, as by {CONVERSIONS[pair]}", False)
+        yield RemedyStep(f"if it is a picture, convert it from {names}, as by {_convert(message, pair)}", False)
     yield RemedyStep(_choice_step(message, mismatch, "channels"), False)
 
 
@@ -392,6 +405,21 @@ def _move_channels_step(shape: tuple[int, ...], mismatch: LayerMismatch) -> str:
     return ""
 
 
+def _write_for_framework(step: str, framework: str | None) -> str:
+    """Replace the code of PyTorch in a step by that of Paddle or NumPy, if the framework takes their arrays."""
+    if framework == "paddle":
+        return PERMUTE_CALL.sub(r"x.transpose([\1])", step).replace("x.transpose(1, ", "paddle.moveaxis(x, 1, ")
+    if framework in FILE_FRAMEWORKS:
+        return PERMUTE_CALL.sub(r"x.transpose(\1)", step).replace("x.transpose(1, ", "x.swapaxes(1, ")
+    return step
+
+
+def _convert(message: ParsedMessage, pair: tuple[int, int]) -> str:
+    """Return the code that converts an image; code for tensors is returned for PyTorch only."""
+    is_torch = message.framework in ("torch", "onnxruntime", None)
+    return CONVERSIONS[pair] if is_torch else CONVERSIONS[pair].partition(", or x")[0]
+
+
 def _convert_image_step(message: ParsedMessage, shape: tuple[int, ...], mismatch: LayerMismatch) -> str:
     """Return the advice to convert an image to the expected channels, or an empty string."""
     sides = [size for axis, size in enumerate(shape) if axis not in (0, mismatch.axis)]
@@ -404,11 +432,12 @@ def _convert_image_step(message: ParsedMessage, shape: tuple[int, ...], mismatch
         return (
             f"{print_step(message, 'x.shape')}, and find what the 4 channels of the layer are: alpha, depth, a mask, "
             f"or the four colours of a packed raw frame; give it those 4{build}; only if it is a picture and the "
-            f"fourth is alpha, {CONVERSIONS[pair]}"
+            f"fourth is alpha, {_convert(message, pair)}"
         )
     return (
         f"if it is a picture, convert it from {COLOURS[mismatch.actual]} to {COLOURS[mismatch.expected]}: "
-        f"{CONVERSIONS[pair]}" + (f"; or build the first layer for it, {mismatch.rebuilt}" if mismatch.rebuilt else "")
+        f"{_convert(message, pair)}"
+        + (f"; or build the first layer for it, {mismatch.rebuilt}" if mismatch.rebuilt else "")
     )
 
 

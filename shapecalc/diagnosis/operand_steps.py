@@ -1,7 +1,7 @@
 """Advice for operands that cannot be broadcast, concatenated or stacked.
 
-Either operand may be wrong. The advice names a cause only if the line of code, the node or the shapes show it.
-Otherwise, it names the values to print, and the change on either side.
+Either operand may be wrong. The advice states a cause only if the line of code, the node or the shapes determine it.
+Otherwise, it states the values to print, and a change for each operand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from shapecalc.core.ops.einsum import EINSUM
 from shapecalc.core.ops.matmul import MATMUL
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.evidence import (
-    EXPORTED,
+    EXPORT_STEP,
     FILE_FRAMEWORKS,
     LIST_ARGUMENT,
     MIXED_LINE,
@@ -29,11 +29,12 @@ from shapecalc.diagnosis.evidence import (
 )
 from shapecalc.diagnosis.findings import find_differences, find_mismatch
 from shapecalc.diagnosis.known_sizes import MIN_PICTURE_SIDE
-from shapecalc.diagnosis.match import PrintedSizes, format_sizes
+from shapecalc.diagnosis.match import PrintedSizes, find_closing_bracket, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import MAX_BATCH, numeric_sizes
 from shapecalc.reasoning.number_mismatch import (
     COMMON_WIDTHS,
+    LATENT_MODELS,
     LEVEL_WORDS,
     MIN_VOCABULARY,
     MODELS_BY_WIDTH,
@@ -43,7 +44,7 @@ from shapecalc.reasoning.number_mismatch import (
 )
 
 MIN_LEVEL_SIDE, MAX_LEVEL_SIDE = 5, 256
-"""The minimum and the maximum side of a feature map that is compared with one of another level of the network."""
+"""The minimum and the maximum side of feature maps that may be from different levels of a network."""
 TOKEN_LINE = re.compile(r"(?i)token|cls|emb|text|prompt")
 """Words in code that concatenates tokens, not feature maps."""
 MAX_BORDER = 4
@@ -54,23 +55,27 @@ PRODUCT_LINE = re.compile(r"^[^-+/]*\*[^-+/*]*$")
 """A line of code with `*` as its only operator."""
 MEMBERSHIP = re.compile(r"(?:where|nonzero)\(\s*([\w.\[\]]{1,40}) == ([\w.\[\]]{1,40})\s*\)")
 """A call of `where` or `nonzero` with an equality test."""
+CONCAT_CALL = re.compile(r"\b(?:cat|concat|concatenate|stack)\(")
+"""The start of a concatenation in a line of code."""
 AXIS_ARGUMENT = re.compile(r"(?:axis|dim) ?= ?(-?\d)\b")
 """The axis of a concatenation in a line of code."""
 MASK_NAME = re.compile(r"(?i)mask|label|\bgt\b|_gt|seg|matte|trimap|alpha")
-"""A name for a picture that marks the pixels of another."""
+"""A name for a mask of an image."""
 SHORTCUT = re.compile(r"(?i)\b(?:identity|\w*shortcut|residual|downsample)\b")
 """A name for the shortcut of a residual block."""
-LISTED = re.compile(r"tensor number (\d+)|input\[(\d+)\]'s shape")
+SPLIT_CALL = re.compile(r"\.(?:chunk|split)\(")
+"""A split in a line of code."""
+OPERAND_INDEX = re.compile(r"tensor number (\d+)|input\[(\d+)\]'s shape")
 """The index of the mismatching operand in a message about a concatenation."""
 EQUATION = re.compile(r"einsum\(\s*['\"]([\w, ]+)->([\w ]*)['\"]")
 """The equation of an einsum in a line of code, without an ellipsis."""
-REMAPPED = re.compile(r"\]->\[([\d, ]+)\]")
+REMAPPED_SHAPE = re.compile(r"\]->\[([\d, ]+)\]")
 """A remapped shape in a message of PyTorch's einsum."""
 SUBSCRIPT = re.compile(r"subscript (\w) has size \d+ for operand (\d+)")
 METRIC_NODE = re.compile(r"(?i)^metrics?/|/metrics?/|accuracy|/equal$")
 LOSS_NODE = re.compile(r"(?i)loss|squared_?difference|cross_?entropy|mean_squared|mean_absolute")
 GRADIENT_CALL = re.compile(r"\b(?:value_and_)?grad\(")
-"""A call that differentiates a function, inside of which an operation fails."""
+"""A call that differentiates a function."""
 MODEL_PATH = re.compile(
     r"(?i)\b(?P<setting>\w*model\w*(?:dir|path|file)\w*)\s?[=: ]\s?[\"']?(?P<path>[\w./\\:-]{3,200})"
 )
@@ -85,17 +90,17 @@ MOVED_AXIS_REMEDY = (
 )
 ATTENTION_MASK = "attention mask should be"
 """The words of Transformers about the shape of an attention mask."""
-INDEXED = "indexing result"
+INDEX_ASSIGNMENT = "indexing result"
 """The words of a PyTorch message about the assignment of a value to an indexed tensor."""
 MODEL_CODE = re.compile(r"\bmodeling_\w+\.py\b")
 """A file of a model's code, as Transformers names it."""
 ASSIGNED_VALUE = re.compile(r"\] ?= ?([A-Za-z_][\w.]*)\s*$")
 """The variable that is assigned to an index."""
 MAX_PADDED = 32
-"""The largest difference that several layers with padding explain."""
+"""The maximum difference that is explained by the padding of several layers."""
 KEEP_AXIS = {"torch": "keepdim=True"}
-REPEATS = {"torch": ", as k.repeat_interleave(n, dim)", "jax": ", as jnp.repeat(k, n, axis)"}
-"""The code that repeats a shared side, keyed by framework (the documentation of each)."""
+REPEAT_CODE = {"torch": ", as k.repeat_interleave(n, dim)", "jax": ", as jnp.repeat(k, n, axis)"}
+"""The code that repeats an axis, keyed by framework. Source: the frameworks' documentation."""
 ISIN = {"numpy": "np.isin", "torch": "torch.isin", "jax": "jnp.isin"}
 """The function that tests membership, keyed by framework. Source: the frameworks' documentation."""
 MULTIPLES = (
@@ -107,7 +112,7 @@ RESIZED_MAPS = {
     "tensorflow": "; or tf.image.resize(x, skip.shape[1:3]) before the concatenation",
     "keras": "; or Cropping2D or ZeroPadding2D before the concatenation",
 }
-"""The code that gives two maps one size, keyed by framework (the documentation of each)."""
+"""The code that resizes a map to another, keyed by framework. Source: the frameworks' documentation."""
 
 
 class OperandMismatch(Record):
@@ -181,13 +186,17 @@ def is_bordered(sizes: tuple[int, ...]) -> bool:
 
 def _are_maps_rounded(mismatch: OperandMismatch) -> bool:
     """Return whether all differing dims are heights or widths that differ by a border."""
+    if SPLIT_CALL.search(mismatch.line):
+        return False
     is_map_known = mismatch.shape or mismatch.line or (mismatch.axis or 0) > 1 or mismatch.message.op == CONCAT.name
     if TOKEN_WORDS.search(mismatch.words) or not is_map_known:
         return False
     differences = mismatch.differences
     if differences:
         is_map = len(mismatch.shape) > 2 and all(axis > 0 for axis, *_ in differences)
-        is_map = is_map and not (len(mismatch.shape) == 3 and mismatch.shape[-1] == 4)  # those are boxes
+        is_map = is_map and not (
+            len(mismatch.shape) == 3 and mismatch.shape[-1] == 4
+        )  # rows of four coordinates are boxes
         small = len(differences) > 1 and all(abs(one - two) == 1 for _, one, two in differences)
         return is_map and (small or all(is_bordered(row[1:]) for row in differences))
     is_map = (mismatch.axis or 0) > 0 or (
@@ -197,7 +206,7 @@ def _are_maps_rounded(mismatch: OperandMismatch) -> bool:
 
 
 def _model_path(mismatch: OperandMismatch) -> str:
-    """Return the setting of a model's path in the text of a runner of model files, or an empty string."""
+    """Return the setting with the model's path, or an empty string."""
     match = MODEL_PATH.search(mismatch.message.text) if mismatch.message.framework in FILE_RUNNERS else None
     return f"{match['setting']}={match['path']}" if match else ""
 
@@ -212,8 +221,22 @@ def _model_path_text(mismatch: OperandMismatch) -> str:
 
 def _concat_axis(mismatch: OperandMismatch) -> int | None:
     """Return the axis of a concatenation, from the message or the line of code, or None."""
-    match = AXIS_ARGUMENT.search(mismatch.line)
-    return mismatch.message.axes[0] if mismatch.message.axes else int(match[1]) if match else None  # type: ignore[return-value]
+    return mismatch.message.axes[0] if mismatch.message.axes else written_axis(mismatch.line)  # type: ignore[return-value]
+
+
+def written_axis(line: str) -> int | None:
+    """Return the axis of the first concatenation in a line of code, or None.
+
+    >>> written_axis("y = torch.cat(torch.cat(x.chunk(4, dim=2), dim=0).chunk(2, dim=1), dim=-1)")
+    -1
+    """
+    call = CONCAT_CALL.search(line)
+    length = find_closing_bracket(line[call.end() - 1 :]) if call else None
+    text = line[call.end() : call.end() - 1 + length] if call and length else line
+    match = AXIS_ARGUMENT.search(re.split(r"[\])]", text)[-1] if call else text) or AXIS_ARGUMENT.search(
+        "" if call else line
+    )
+    return int(match[1]) if match else None
 
 
 def _can_multiply(mismatch: OperandMismatch) -> bool:
@@ -348,7 +371,7 @@ def _is_head_missing(mismatch: OperandMismatch) -> bool:
 
 
 def _missing_axes(mismatch: OperandMismatch) -> list[int]:
-    """Return the axes of size 1 without which the second operand has the shape of the first."""
+    """Return the axes of size 1 that the first operand lacks, if all other dims are equal."""
     shape, other = mismatch.shape, mismatch.other
     return [axis for axis, size in enumerate(other) if size == 1 and (*other[:axis], *other[axis + 1 :]) == shape]
 
@@ -363,7 +386,7 @@ def _is_attention_mask(mismatch: OperandMismatch) -> bool:
 
 
 def _mask_text(mismatch: OperandMismatch) -> str:
-    """Return the step for an attention mask of another length than the keys."""
+    """Return the step for an attention mask whose length is not that of the keys."""
     actual, wanted = mismatch.shape[-1:], mismatch.other[-1:]
     if not actual or not wanted or actual == wanted:
         return "print(mask.shape) before that line, and build the mask with the dims that the message asks for"
@@ -383,7 +406,7 @@ def _mask_text(mismatch: OperandMismatch) -> str:
 
 
 def _indexed_text(mismatch: OperandMismatch) -> str:
-    """Return the step for a value that does not fit the elements that an index selects."""
+    """Return the step for a value with another shape than the indexed elements."""
     places, value = numeric_sizes(mismatch.other), numeric_sizes(mismatch.shape)
     names = ASSIGNED_VALUE.search(mismatch.line)
     name = names[1] if names else "the value"
@@ -485,7 +508,7 @@ def _membership_text(mismatch: OperandMismatch) -> str:
 
 
 def _is_interpolated(mismatch: OperandMismatch) -> bool:
-    """Return whether real and generated pictures are mixed whose sides differ by an even number."""
+    """Return whether real and generated images differ in their sides by an even number."""
     sizes = mismatch.sizes or (0, 0)
     gap = abs(sizes[0] - sizes[1])
     return (
@@ -507,7 +530,7 @@ def _interpolated_text(mismatch: OperandMismatch) -> str:
 
 
 def _are_pictures(mismatch: OperandMismatch) -> bool:
-    """Return whether two arrays may be pictures: their sides are large, no side occurs in both, the channels agree."""
+    """Return whether two arrays may be images with equal channels and different sides."""
     shape, other = numeric_sizes(mismatch.shape), numeric_sizes(mismatch.other)
     channels = {shape[2:], other[2:]}
     is_large = min((*shape[:2], *other[:2]), default=0) >= MIN_BORDERED and not {*shape[:2]} & {*other[:2]}
@@ -515,7 +538,7 @@ def _are_pictures(mismatch: OperandMismatch) -> bool:
 
 
 def _is_colour_mask(mismatch: OperandMismatch) -> bool:
-    """Return whether a mask or a label picture may have the channels of a picture in colour."""
+    """Return whether a mask may have been read as a colour image."""
     small, large = sorted(mismatch.sizes or (0, 0))
     is_channel = mismatch.axis in (None, 1, len(mismatch.shape) - 1)
     return small in (3, 4) and large >= MIN_BORDERED and is_channel and MASK_NAME.search(mismatch.line) is not None
@@ -546,15 +569,45 @@ def _channel_multiple_text(mismatch: OperandMismatch) -> str:
     )
 
 
-def format_model_widths(sizes: tuple[int, ...] | None) -> str:
-    """Return the step for two sizes that are the widths of well-known models, or an empty string."""
+PAIRED_PICTURES = re.compile(r"(?i)mask|picture|image|pixel")
+
+
+def format_model_widths(sizes: tuple[int, ...] | None, is_certain: bool = False) -> str:
+    """Return the step for the widths of two well-known models, or an empty string.
+
+    `is_certain` states whether the program certainly combines several models.
+    """
     if not sizes or len({*sizes}) < 2 or not {*sizes} <= {*MODELS_BY_WIDTH} or {*sizes} <= COMMON_WIDTHS:
+        return ""
+    if not is_certain and max(sizes) % min(sizes) == 0:  # a multiple is as often a size of the same model
         return ""
     return (
         "if these are widths of encoders or of their embeddings, {} is that of {}, {} of {}: take encoder, model, "
         "embeddings and adapters of one family".format(
             *(part for size in sizes for part in (size, MODELS_BY_WIDTH[size]))
         )
+    )
+
+
+def _format_latents(mismatch: OperandMismatch) -> str:
+    """Return the step for channels of latents in an image pipeline, or an empty string."""
+    names = [f"{size} are those of {LATENT_MODELS[size]}" for size in mismatch.sizes or () if size in LATENT_MODELS]
+    if not names or not is_image_pipeline(mismatch.message) or (mismatch.axis or 1) != 1:
+        return ""
+    return (
+        f"if these are channels of latents, {', '.join(names)}: take the model, the VAE and the node that makes the "
+        "empty latent of one family"
+    )
+
+
+def _flat_mask_text(mismatch: OperandMismatch) -> str:
+    """Describe a flattened mask, or return an empty string."""
+    small, large = sorted(mismatch.sizes or (0, 0))
+    if small < MIN_LEVEL_SIDE or small * small != large:
+        return ""
+    return (
+        f"{large} = {small}*{small}, as if the rows of a mask were flattened, by view(batch, -1): keep them, (batch, "
+        f"1, {small}, {small}); "
     )
 
 
@@ -568,7 +621,7 @@ BROADCAST_STEPS = (
         is_final=True,
     ),
     OperandStep(
-        lambda mismatch: INDEXED in mismatch.message.quote,
+        lambda mismatch: INDEX_ASSIGNMENT in mismatch.message.quote,
         _indexed_text,
         is_final=True,
     ),
@@ -738,15 +791,17 @@ BROADCAST_STEPS = (
             TOKEN_WORDS.search(mismatch.words) is not None and (mismatch.axis is None or mismatch.axis > 0)
         ),
         lambda mismatch: (
-            f"{print_step(mismatch.message, 'a.shape, mask.shape')}: if one is a mask of an attention, it must be for "
-            "the length of the keys, past and new tokens together; if it is a mask of pictures, it needs their sides, "
-            "and 1 channel"
+            f"{print_step(mismatch.message, 'a.shape, mask.shape')}: {_flat_mask_text(mismatch)}"
+            "if one is a mask of an attention, it must be for the length of the keys, past and new tokens together; if "
+            "it is a mask of pictures, it needs their sides, and 1 channel"
         ),
         is_supported=False,
     ),
     OperandStep(
-        lambda mismatch: is_image_pipeline(mismatch.message) and format_model_widths(mismatch.sizes) != "",
-        lambda mismatch: format_model_widths(mismatch.sizes),
+        lambda mismatch: (
+            is_image_pipeline(mismatch.message) and format_model_widths(mismatch.sizes, is_certain=True) != ""
+        ),
+        lambda mismatch: format_model_widths(mismatch.sizes, is_certain=True),
     ),
     OperandStep(
         lambda mismatch: "@" in mismatch.line or "matmul" in mismatch.line,
@@ -783,19 +838,37 @@ BROADCAST_STEPS = (
             "it holds one for each row, take both from the same rows"
         ),
     ),
-    OperandStep(lambda mismatch: mismatch.message.framework in ONNX_FRAMEWORKS, EXPORTED),
+    OperandStep(lambda mismatch: mismatch.message.framework in ONNX_FRAMEWORKS, EXPORT_STEP),
     OperandStep(_always, _print_text, is_supported=False),
     OperandStep(
-        lambda mismatch: mismatch.axis != 0 and format_model_widths(mismatch.sizes) != "",
+        lambda mismatch: _format_latents(mismatch) != "",
+        _format_latents,
+        is_supported=False,
+        is_final=True,
+    ),
+    OperandStep(
+        lambda mismatch: is_image_pipeline(mismatch.message) and mismatch.axis == 1,
+        "if parts come from several files, check that checkpoint, ControlNet, adapters and their nodes are of one "
+        "model family",
+        is_supported=False,
+        is_final=True,
+    ),
+    OperandStep(
+        lambda mismatch: (
+            mismatch.axis != 0
+            and len(mismatch.differences) < 2
+            and PAIRED_PICTURES.search(mismatch.words) is None
+            and format_model_widths(mismatch.sizes) != ""
+        ),
         lambda mismatch: format_model_widths(mismatch.sizes),
         is_supported=False,
     ),
 )
-"""The steps for the operands of a broadcast, those with a single possible cause first."""
+"""The steps for the operands of a broadcast; steps with a single possible cause are first."""
 
 
 def _concat_print_text(mismatch: OperandMismatch) -> str:
-    match = LISTED.search(mismatch.message.quote)
+    match = OPERAND_INDEX.search(mismatch.message.quote)
     number = next(filter(None, match.groups()), None) if match else None
     names = mismatch.message.failing_line.operands if mismatch.message.failing_line else ()
     text = print_step(mismatch.message, "[t.shape for t in the list]")
@@ -831,8 +904,8 @@ def _concat_print_text(mismatch: OperandMismatch) -> str:
 
 
 def _resized_text(mismatch: OperandMismatch) -> str:
-    """Return the code that gives two maps one size, with the names of the failing line if they are known."""
-    match = LISTED.search(mismatch.message.quote)
+    """Return the code that resizes a map, with the names of the failing line if they are known."""
+    match = OPERAND_INDEX.search(mismatch.message.quote)
     names = mismatch.message.failing_line.operands if mismatch.message.failing_line else ()
     text = RESIZED_MAPS.get(mismatch.message.framework or "", "")
     if match and match[1] in ("0", "1") and len(names) == 2:
@@ -848,7 +921,7 @@ def _is_batch(mismatch: OperandMismatch) -> bool:
 
 
 def _unusual_rank_shapes(mismatch: OperandMismatch) -> list[PrintedSizes]:
-    """Return the operands with an unusual rank; the rank of most operands is usual."""
+    """Return the operands whose rank is not the rank of most operands."""
     shapes = [mismatch.shape, *(mismatch.message.operands or ())]
     ranks = [len(shape) for shape in shapes]
     usual = max(ranks, key=lambda rank: (ranks.count(rank), rank)) if ranks else 0
@@ -867,7 +940,7 @@ def _ranks_text(mismatch: OperandMismatch) -> str:
 
 
 def _has_mixed_layout(mismatch: OperandMismatch) -> bool:
-    """Return whether one of two maps has equal sides and its channels last, and the other does not."""
+    """Return whether only one of two maps is square in the channels-last layout."""
     shape, other = numeric_sizes(mismatch.shape), numeric_sizes(mismatch.other)
     if not _is_tensorflow(mismatch) or not len(shape) == len(other) == 4:
         return False
@@ -887,7 +960,7 @@ def _layout_text(mismatch: OperandMismatch) -> str:
 
 
 def _is_skip(mismatch: OperandMismatch) -> bool:
-    """Return whether two sides of maps may belong to an encoder and a decoder, which are joined along the channels."""
+    """Return whether two sizes may be sides of maps of an encoder and a decoder."""
     sizes = mismatch.sizes or (0, 0)
     is_side = mismatch.axis is None or mismatch.axis > 1 or mismatch.axis == _concat_axis(mismatch)
     is_near = min(sizes) >= MIN_PICTURE_SIDE and 1 < abs(sizes[0] - sizes[1]) < min(sizes)
@@ -903,7 +976,7 @@ def _skip_text(_mismatch: OperandMismatch) -> str:
 
 
 def _may_be_side(mismatch: OperandMismatch) -> bool:
-    """Return whether the mismatching axis may be a side of a map, and not its channels."""
+    """Return whether the mismatching axis may be a side of a map."""
     axis = mismatch.axis
     return axis is None or (0 < axis < len(mismatch.shape) - 1 if _is_tensorflow(mismatch) else axis != 1)
 
@@ -993,6 +1066,15 @@ CONCAT_STEPS = (
         is_supported=False,
     ),
     OperandStep(
+        lambda mismatch: SPLIT_CALL.search(mismatch.line) is not None and mismatch.sizes is not None,
+        lambda mismatch: (
+            f"{print_step(mismatch.message, '[t.shape for t in the list]')}: if these are parts of a split, of the "
+            f"lengths {_format_pair(mismatch.sizes or (0, 0))}, the axis is no multiple of their number: pad it, or "
+            "take another number"
+        ),
+        is_final=True,
+    ),
+    OperandStep(
         lambda mismatch: "edge_index" in mismatch.message.text and mismatch.axis == 0 and _concat_axis(mismatch) == 1,
         "PyTorch Geometric joins the edges of graphs along dim 1: print(data.edge_index.shape) for each graph; it must "
         "be (2, edges): if it is (edges, 2), data.edge_index.t().contiguous()",
@@ -1015,6 +1097,12 @@ CONCAT_STEPS = (
         ),
         MULTIPLES,
         is_supported=False,
+    ),
+    OperandStep(
+        lambda mismatch: _format_latents(mismatch) != "" and {*(mismatch.sizes or ())} <= {*LATENT_MODELS},
+        _format_latents,
+        is_supported=False,
+        is_final=True,
     ),
     OperandStep(
         lambda mismatch: (
@@ -1052,7 +1140,7 @@ def _remapped_letter(mismatch: OperandMismatch) -> str:
 
     PyTorch puts the axes of the result first, then the summed ones in alphabetical order.
     """
-    equation, lists = EQUATION.search(mismatch.line), REMAPPED.findall(mismatch.message.quote)
+    equation, lists = EQUATION.search(mismatch.line), REMAPPED_SHAPE.findall(mismatch.message.quote)
     if equation is None or len(lists) != 2:
         return ""
     inputs, result = equation[1].replace(" ", ""), equation[2].replace(" ", "")
@@ -1151,8 +1239,8 @@ STEPS: Mapping[str, tuple[OperandStep, ...]] = {
                 "broadcast here: repeat it, x.repeat or broadcast_to, or find the line that makes it 1"
                 if any(1 in row[1:] for row in mismatch.differences)
                 else f"{print_step(mismatch.message, 'a.shape, b.shape')}: paired dims must be equal; if one side is "
-                f"shared, repeat it{REPEATS.get(mismatch.message.framework or '', '')}, otherwise find the line that "
-                "makes the wrong one"
+                f"shared, repeat it{REPEAT_CODE.get(mismatch.message.framework or '', '')}, otherwise find the line "
+                "that makes the wrong one"
             ),
         ),
     ),

@@ -23,7 +23,7 @@ class Phrase(NamedTuple):
     """A condition on the numbers that the groups match, or None."""
 
     def match(self, quote: str, text: str) -> re.Match[str] | None:
-        """Return the match of the expression, or None if the row does not apply; both texts are in lower case."""
+        """Match the expression in lower-case texts; return None if the row does not apply."""
         match = re.search(self.expression, text) if self.words in quote else None
         return match if match and (self.applies is None or self.applies(*map(int, match.groups()))) else None
 
@@ -60,6 +60,67 @@ PHRASES = (
         "height of conv must be 1", "resize the pictures to the height for which the network was made, often imgH=32"
     ),
     Phrase(
+        "must be non-negative",
+        "a size is still unknown where two inputs of that node are combined: give the builder a profile with all sizes "
+        "of the inputs, or make the node before, as a resize or a plugin, compute its sizes from its input",
+        r"broadcast dimensions must be",
+    ),
+    Phrase(
+        "input batch_size (1)",
+        "print(logits.shape, target.shape) before that line: there is one prediction for {0} targets: if the target "
+        "lost its batch of 1, as by squeeze(), give it back, target[None]; if it is one-hot, target.argmax(-1); if "
+        "there is a label for each step or pixel, predict as many",
+        r"match target batch_size \((\d+)\)",
+    ),
+    Phrase(
+        "_lengths must be of size batch_size",
+        "print(log_probs.shape, len(input_lengths), len(target_lengths)): log_probs must be (time, batch, classes), "
+        "and each list needs one length a sample; for a smaller last batch, make them of the batch; DataParallel "
+        "joins outputs along dim 0, which is the time: run it on one GPU, or with dim=1",
+    ),
+    Phrase(
+        "should be binary",
+        "print(preds.shape, preds.dtype, target.unique()): floats with the shape of the target are read as "
+        "probabilities of one class: for class numbers give preds.argmax(1) or (N, C, ...) scores, with "
+        "task='multiclass' and num_classes; for a binary target, 0 and 1",
+    ),
+    Phrase(
+        "you are passing a target array",
+        "the labels are class numbers, one column, and this loss takes one-hot labels: take "
+        "sparse_categorical_crossentropy, or to_categorical(labels); if the last layer has one output, "
+        "binary_crossentropy",
+        r"target array of shape \(\d+, 1\) while using as loss `categorical",
+    ),
+    Phrase(
+        "conflicting indexes found",
+        "print(a.indexes, b.indexes): the named coordinate has other values in one of the two, or belongs to another "
+        "dim: drop or rename one, x.drop_indexes(name), or give both the same values before they are combined",
+    ),
+    Phrase(
+        "should be equal to the axis's size",
+        "print(x.shape) before that line: it has {0} dims, and the order names {1}: if it is a label picture in "
+        "colour, (N, H, W, 3) where (N, H, W) is meant, save the labels as class numbers in one channel; otherwise "
+        "find the line that adds or drops a dim",
+        r"dimension is (\d), axis's size is (\d)",
+    ),
+    Phrase(
+        "arity(dims)",
+        "print the shapes of the arguments before that line: one has {0} dims where {1} is taken; lengths, as those of "
+        "ctc_loss, are (batch,), x.squeeze(-1)",
+        r"received arity\(dims\):(\d) != d:(\d)",
+    ),
+    Phrase(
+        "has to be 2d",
+        "print(waveform.shape) before that line: it must be (channels, samples): waveform[None] for samples alone, "
+        "waveform.mean(0, keepdim=True) for stereo of (2, samples), and x[0] of a batch",
+    ),
+    Phrase(
+        "updates tensor should have shape",
+        "print the shapes that you feed: the updates are ({0}), the indices ({1}), the data ({2}); if the model runs "
+        "with its own framework, update the converter or export with another opset",
+        r"updates shape: \{([\d,]*)\}, indices shape: \{([\d,]*)\}, data shape: \{([\d,]*)\}",
+    ),
+    Phrase(
         "len(lengths)",
         "give one length for each sample: {0} are given for a batch of {1}; with batch_first=True x is (batch, time, "
         "features)",
@@ -84,6 +145,17 @@ PHRASES = (
         "print(x.shape) before the pooling: it takes (C, H, W) or (N, C, H, W), and none may be 0",
     ),
     Phrase("only supports at least 2d", "insert the missing dim, x[None], so that each row is a point"),
+    Phrase(
+        "edge_index",
+        "print(data.edge_index.max(), data.x.size(0)): edge_index counts the rows of x from 0, so x needs a row for "
+        "each node, at least the largest index plus 1; number the nodes from 0 without gaps, and give x one row a node",
+    ),
+    Phrase(
+        "indice found",
+        "if the model looks for a token or an object, give it an input that holds it, as the separator of a question "
+        "and its text; an index of -1 or one behind the end is what a search that found nothing gives",
+        r"invalid indice found",
+    ),
     Phrase(
         "index",
         "print the largest index and the shape before that line: a size of {2} has 0 to {2} - 1, so no {0}; if yours "
@@ -495,11 +567,6 @@ PHRASES = (
         "the loader asserts it without numbers: if the file is quantized, as bnb-4bit, whose weights are packed, name "
         "it, --quantization bitsandbytes, or load the original weights; if not, print(param_data.shape, "
         "loaded_weight.shape) there, and compare config.json with the file",
-    ),
-    Phrase(
-        "edge_index",
-        "print(data.edge_index.max(), data.x.size(0)): edge_index counts the rows of x from 0, so x needs a row for "
-        "each node, at least the largest index plus 1; number the nodes from 0 without gaps, and give x one row a node",
     ),
     Phrase(
         "doesn't match model (",
@@ -1272,7 +1339,7 @@ PHRASES = (
         "resize all frames to one size: print([f.shape for f in frames]) before that line",
     ),
 )
-"""The known wordings; the first that matches gives the step."""
+"""The known wordings; the step of the first match is returned."""
 
 
 def find_first_step(quote: str, nearby_text: str = "") -> str:

@@ -18,6 +18,7 @@ from shapecalc.core.dialects.base import ZeroMeaning
 from shapecalc.core.dims import Shape, named_dim
 from shapecalc.core.ops.broadcast import BROADCAST
 from shapecalc.core.ops.concat import CONCAT
+from shapecalc.core.ops.conv import CONV
 from shapecalc.core.ops.expand import EXPAND
 from shapecalc.core.ops.linear import LINEAR
 from shapecalc.core.ops.matmul import MATMUL
@@ -40,15 +41,23 @@ LOSS_SUBJECT = "loss and its targets"
 MASK_SUBJECT = "mask of other dims than its tensor"
 """The subject of a message about a boolean mask or an index with other dims than its tensor."""
 WEIGHTS_SUBJECT = "weights that do not fit the model"
+"""The subject of a message about weights with other shapes than the model."""
 LOADING_CALL = re.compile(r"\b(?:load_weights\w*|set_weights|load_model|batch_set_value)\(")
 """A call that assigns saved weights to the variables of a model."""
-"""The subject of a message about weights with other shapes than the model."""
 UNKNOWN_MESSAGE = "message that is not known"
-"""The subject of a message if only the program that prints it is known."""
+"""The subject of an unknown message of a known program."""
 ASSIGNMENTS = ("assign", "assignvariableop", "restorev2")
 """The ops that load weights."""
 CONTRADICTED_SHAPE = "declared shape that the node does not give"
 """The subject of a message about a declared shape that differs from the node's output shape."""
+CAUSES_BY_OP = {
+    MATMUL.name: "inner-differs",
+    BROADCAST.name: "not-broadcastable",
+    CONV.name: "channels-differ",
+}
+"""The causes of two different sizes, keyed by op, for messages that several ops share."""
+MAX_BATCH = 8192
+"""The maximum first dim that may be a batch size."""
 MAX_MESSAGES = 16
 OPERAND_CAUSES = (
     "not-broadcastable",
@@ -332,7 +341,7 @@ def _identify_op(template: MessageTemplate, framework: str | None, node: context
     if framework == "tensorrt" and template.op == SHUFFLE.name and node_op not in (RESHAPE.name, TRANSPOSE.name):
         return node_op or template.op
     if framework == "onnxruntime" and template.op == MATMUL.name and node_op == BROADCAST.name:
-        return node_op  # both ops print the same words
+        return node_op  # both ops print the same message
     return template.op or node_op
 
 
@@ -421,7 +430,7 @@ def _mark_unknown_sizes(sizes: PrintedSizes | None) -> PrintedSizes | None:
 
 
 def _determine_cause(message: ParsedMessage) -> ParsedMessage:
-    """Return a message with the cause that follows from its numbers.
+    """Determine the cause of a message from its numbers.
 
     A leading -1 that NumPy does not print is inserted into the target.
     """
@@ -433,9 +442,9 @@ def _determine_cause(message: ParsedMessage) -> ParsedMessage:
         return replace(message, cause="dims-differ", pair=(int(batches[1]), int(batches[2])), dim=0)
     is_shared = message.cause == "inner-differs" or (
         message.cause == "dims-differ" and message.framework == "tensorflow"
-    )  # these words are those of several ops
-    if is_shared and message.op in (MATMUL.name, BROADCAST.name):
-        return replace(message, cause="inner-differs" if message.op == MATMUL.name else "not-broadcastable")
+    )  # several ops share this message
+    if is_shared and message.op in CAUSES_BY_OP:
+        return replace(message, cause=CAUSES_BY_OP[message.op])
     if message.cause == "bad-axis" and message.op == TRANSPOSE.name:
         return replace(message, cause="bad-perm")
     target = resolve_zeros(message)
@@ -513,8 +522,14 @@ def cause_from_counts(
     return (
         "hard-coded-batch"
         if differs_in_batch_only(sizes_to_dims(input or ()), sizes_to_dims(target or ()))
+        and not _is_above(MAX_BATCH, (input or ())[:1], (target or ())[:1])
         else "count-mismatch"
     )
+
+
+def _is_above(limit: int, *shapes: PrintedSizes) -> bool:
+    """Return whether one of the shapes has a size above a limit."""
+    return any(isinstance(size, int) and size > limit for shape in shapes for size in shape)
 
 
 def sizes_to_dims(sizes: PrintedSizes) -> Shape:

@@ -93,8 +93,8 @@ class Diagnosis(Record):
         return None
 
     def _format_unknown_text(self) -> str:
-        lists = f"; the lists that stand in it: {' '.join(f'[{format_sizes(each)}]' for each in self.lists)}"
-        return f"not known to me{lists if self.lists else ''}"
+        lists = f"; the lists of sizes in it: {' '.join(f'[{format_sizes(each)}]' for each in self.lists)}"
+        return f"message not recognised{lists if self.lists else ''}"
 
 
 def diagnose(text: str, model_path: str | None = None, locate: LineLocator | None = None) -> Diagnosis:

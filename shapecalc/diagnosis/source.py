@@ -1,4 +1,4 @@
-"""Find the failing line of a message in source code, and correct it."""
+"""Find the failing line of a message in source code, and fix it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shapecalc.reasoning.answers import answer_chain
 
 MAX_SOURCE_CHARS = 1 << 22
 """The maximum length of the source code in characters."""
-WRITTEN = re.compile(r"write (-?\d+(?:,-?\d+)*)(?=:| if |$)")
+TARGET_FIX = re.compile(r"write (-?\d+(?:,-?\d+)*)(?=:| if |$)")
 """A fix that writes a target, such as `write 2,-1: ...`."""
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 LITERAL = re.compile(r"-?\d+")
@@ -58,7 +58,7 @@ def replace_fixes_with_code(message: ParsedMessage, advice: Advice) -> Advice:
         return advice
     fixes = list[tuple[str, str | None]]()
     for text, command in advice.fixes:
-        written = WRITTEN.match(text)
+        written = TARGET_FIX.match(text)
         changed = change_call(line, target, written[1].split(",")) if written else None
         code_command = None if changed is None else _build_code_command(message, line, changed)
         if changed is None or code_command is None:

@@ -19,6 +19,7 @@ from shapecalc.diagnosis.reading import (
     DECLARED_INPUT,
     LOSS_SUBJECT,
     MASK_SUBJECT,
+    NODE_SUBJECT,
     UNKNOWN_MESSAGE,
     WEIGHTS_SUBJECT,
     ParsedMessage,
@@ -50,14 +51,14 @@ FREE_BATCH_COMMAND = f"shapecalc model {MODEL_FILE} --fix -o fixed.onnx"
 """The command that replaces a fixed batch size in a model with a symbol."""
 MAX_FIXES = 2
 MAX_ASSUMPTIONS = 1
-"""The maximum number of assumptions of an explanation with strong evidence, which may precede other advice."""
+"""The maximum number of assumptions of a strong explanation; its advice may precede other advice."""
 TORCH_TENSORRT = re.compile(r"(?i)torch.tensorrt")
 TORCH_TENSORRT_REMEDY = (
     "print(x.shape) before the call, and compare it with the shapes given to torch_tensorrt.compile(inputs=[...]): an "
     "example tensor fixes its own shape; torch_tensorrt.Input takes min_shape, opt_shape and max_shape for a range"
 )
 DETAIL_SHAPES = re.compile(r"'shape': array\(\[([\d, ]+)\]")
-"""The shapes of inputs as TensorFlow Lite's get_input_details prints them."""
+"""The input shapes in the output of TensorFlow Lite's `get_input_details`."""
 CHANNELS = (1, 3, 4)
 """The possible numbers of channels of an image."""
 MIN_SIDE = 16
@@ -89,7 +90,7 @@ REMEDIES_BY_SUBJECT = {
     "or build the engine again with one that contains it: --minShapes, --optShapes, --maxShapes",
     "guard that takes a dim as a number": "export it with an example in which that dim is 2 or more, "
     "since 0 and 1 are taken as numbers; if it still is one, find the code that makes it one: TORCH_LOGS=+dynamic",
-    "guard that torch.export cannot decide": "say it before that line with "
+    "guard that torch.export cannot decide": "state it before that line by "
     "torch._check(CONDITION), or write the code so that no view needs it",
     "name of a model's input": f"feed the names that the model declares: shapecalc model {MODEL_FILE} prints them",
     "model's configuration that differs from its file": "change dims in config.pbtxt to those of the model's file",
@@ -126,13 +127,30 @@ REMEDIES_BY_SUBJECT = {
     "widths and layers",
 }
 """The remedies for messages about a subject other than one tensor, keyed by subject."""
-FLATTENS = {
+STEPS_REMEDY = (
+    "print(x.shape): the layer takes (batch, steps, features): x[..., None] if each number is a step of one feature, "
+    "x[:, None] if each row is one step, x[None] for a single sample; give Input(shape=(steps, features))"
+)
+FLAT_REMEDY = (
+    "print the shape that reaches that layer: it is (batch, features), as after Flatten or Dense or from flattened "
+    "data: put the layer before these, or give it its dims back, Reshape((height, width, channels))"
+)
+OBJECT_REMEDY = (
+    "print(x.shape, x.dtype, x[0]): if the dtype is object, the pictures have different sizes, or a file was not read "
+    "and is None: check the path, and resize all to one size before np.array; if not, give the data its dims, x.reshape"
+)
+SAMPLE_SHAPE_REMEDY = "print(x.shape), and give Input the shape of one sample, without the batch: "
+GRAPH_INDEX_STEP = (
+    "print(edge_index.max(), x.size(0)): edges count the rows of x from 0, so x needs a row for each node, the largest "
+    "plus 1; if a GCNConv(cached=True) runs on more than one graph, leave cached out"
+)
+FLATTEN_CODE = {
     "torch": ", x.flatten(1)",
     "tensorflow": ", tf.reshape(x, [tf.shape(x)[0], n])",
     "keras": ", by Flatten()",
     "mxnet": ", x.flatten()",
 }
-"""The code that flattens all dims but the batch, keyed by framework (the documentation of each)."""
+"""The code that flattens all dims but the batch, keyed by framework. Source: the frameworks' documentation."""
 AXIS_MEANINGS = (
     "the batch",
     "often channels or frames: check the settings that make them",
@@ -183,6 +201,8 @@ def advise_on_subject(message: ParsedMessage, subject: str) -> Advice:
     summary = f"{article}{subject}" if has_subject else CAUSES[message.cause].summary
     changes = _shape_changes(message, subject)
     phrase = find_first_step(message.quote, f"{message.nearby_text} {failing_code(message)}")
+    if subject == "index" and "torch_geometric" in message.text and "edge_index" not in message.quote:
+        phrase = GRAPH_INDEX_STEP
     explanations = () if changes else explain_message(message, None)
     kinds = KINDS_BY_SUBJECT.get(subject, OTHER_KINDS)
     explanations = tuple([found for found in explanations if found.kind in kinds])
@@ -240,11 +260,23 @@ def _shape_changes(message: ParsedMessage, subject: str) -> list[tuple[str, str 
         size = _format_sample_shape(shape[2:])
         return [(f"leave the number of samples out of the shape, Input(shape={size}), or drop a dim of x", None)]
     if message.framework == "keras" and expected and rank == int(expected[1]) + 1:
-        return [("give Input the shape of one sample, without the batch: Input(shape=(height, width, channels))", None)]
+        return [(f"{SAMPLE_SHAPE_REMEDY}{_sample_axes(int(expected[1]))}", None)]
     texts = [text for text, _ in suggest_shape_changes(shape, declared)]
     if texts and texts[0].startswith("insert a dim of 1") and len(declared) == len(shape) + 1:
         texts = [texts[0].replace(" in the given", f", {_insertion(shape, declared)}, in the given")]
     return [(text, None) for text in texts]
+
+
+def _sample_axes(rank: int) -> str:
+    """Return the dims of one sample for a layer with inputs of `rank` dims."""
+    if rank == 3:
+        return (
+            "(steps, features); if a layer before gives more dims, flatten those of each step, "
+            "TimeDistributed(Flatten()), before a recurrent layer or a Conv1D"
+        )
+    if rank == 2:
+        return "(features,); if the data has a dim of 1 too many, x.reshape(len(x), -1)"
+    return "(height, width, channels)" if rank == 4 else "its dims, but for the first"
 
 
 def _insertion(shape: PrintedSizes, declared: PrintedSizes) -> str:
@@ -259,6 +291,9 @@ def _insertion(shape: PrintedSizes, declared: PrintedSizes) -> str:
 def _insert_remedy(message: ParsedMessage, shape: PrintedSizes) -> str:
     """Return the remedy for an input that lacks a dim."""
     samples = shape[0] if shape else 0
+    expected = EXPECTED_RANK.search(message.quote)
+    if message.framework == "keras" and expected and expected[1] == "3":
+        return STEPS_REMEDY
     if message.framework == "keras" and len(shape) == 3 and isinstance(samples, int) and samples > MAX_BATCH:
         return (
             "give each picture its channels, x[..., None]; if the model takes colours, np.repeat(x[..., None], 3, "
@@ -280,13 +315,18 @@ def _iter_subject_steps(message: ParsedMessage, subject: str) -> Iterator[tuple[
         steps = [by_subject[subject](message, shape, declared)] if subject in by_subject else [_profile_remedy(message)]
     general = REMEDIES_BY_SUBJECT.get(subject, CAUSES["unspecified"].first_step)
     steps = [*filter(None, steps)]
+    if subject.startswith(NODE_SUBJECT):
+        general = (
+            f"{print_step(message, '')}; in Netron, look at the node {message.node or 'that fails'} and the shapes of "
+            "its inputs"
+        )
     if not steps or steps == [DROP_STEP]:
         steps = [general, *steps]
     yield from ((step, None) for step in steps)
 
 
 def _profile_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for a size outside of the range of an engine, or an empty string."""
+    """Return the remedy for a size outside the engine's range, or an empty string."""
     match = PROFILE_RANGE.search(message.text)
     if match is None:
         return ""
@@ -351,7 +391,7 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
 
 
 def _loss_rank_remedy(is_tensorflow: bool, shape: PrintedSizes, declared: PrintedSizes) -> str:
-    """Return the remedy for predictions and targets of which one lacks the last dim, or an empty string."""
+    """Return the remedy if predictions or targets lack the last dim, or an empty string."""
     if 1 in (*shape[-1:], *declared[-1:]) and abs(len(shape) - len(declared)) == 1:
         codes = (
             "tf.expand_dims(target, -1), or tf.squeeze(output, -1)"
@@ -399,8 +439,8 @@ def _loss_dims_remedy(message: ParsedMessage, shape: tuple[int, ...], declared: 
 
 
 def _batch_text(framework: str | None, predictions: int, targets: int) -> str:
-    """Return the conclusion from two first dims of predictions and targets."""
-    keeps = FLATTENS.get(framework or "", "")
+    """Describe the first dims of predictions and targets."""
+    keeps = FLATTEN_CODE.get(framework or "", "")
     small, large = sorted((predictions, targets))
     if small and large % small == 0:
         side = "predictions" if large == predictions else "targets"
@@ -525,6 +565,10 @@ def _iter_declared_remedies(
             f"{message.pair[0]}, choose it by its name; if it is a side of a picture, resize that to "
             f"{message.pair[1]}, as imgsz={message.pair[1]}"
         )
+    expected = EXPECTED_RANK.search(message.quote)
+    rank = message.pair[0] if message.pair else len(shape)
+    if framework == "keras" and expected and rank in (1, 2) and int(expected[1]) - rank > 1:
+        yield FLAT_REMEDY if message.pair else OBJECT_REMEDY
     if framework == "keras" and (message.operands or len(shape) > 1):
         yield _keras_input_remedy(shape, declared)
     if framework in ONNX_FRAMEWORKS and unequal_axes(shape, declared) == [0] and shape and declared[0] == 1:
@@ -556,7 +600,7 @@ def _rank_remedy(message: ParsedMessage) -> str:
 
 
 def _spectrum_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for samples of audio where their spectrum is declared, or the reverse, or an empty string."""
+    """Return the remedy if audio samples and their spectrum are confused, or an empty string."""
     small, large = sorted(message.pair or (0, 0))
     if message.dim is None or large % 2 or small != large // 2 + 1 or small < MIN_SIDE:
         return ""
@@ -568,7 +612,7 @@ def _spectrum_remedy(message: ParsedMessage) -> str:
 
 
 def _pose_remedy(mismatches: list[tuple[str, str, str]]) -> str:
-    """Return the remedy for a pose model that is given the picture of a detector, or an empty string."""
+    """Return the remedy for a pose model with an input of a detector's size, or an empty string."""
     declared = tuple([int(size) for _, _, size in mismatches])
     given = {int(actual) for _, actual, _ in mismatches}
     if declared not in POSE_SIZES or len(given) != 1 or not given <= {*DETECTOR_SIDES}:
@@ -647,7 +691,7 @@ def _same_count_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
 
 
 def _named_input_remedy(message: ParsedMessage, mismatches: list[tuple[str, str, str]]) -> str:
-    """Return the remedy for an input that its name or its sizes identify, or an empty string."""
+    """Return the remedy for an input identified by name or size, or an empty string."""
     if len(mismatches) != 1:
         return ""
     axis, actual, declared = map(int, mismatches[0])

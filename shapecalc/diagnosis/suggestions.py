@@ -41,7 +41,7 @@ INSERT_DIM_REMEDY = (
 CHANNEL_COUNTS = (1, 3, 4)
 """The numbers of channels of an image."""
 MAX_BATCH = 256
-"""The maximum leading size that is taken for a batch."""
+"""The maximum leading size that may be a batch size."""
 RESIZE_SAMPLES_REMEDY = (
     "print the shape of each sample before they are stacked: if they differ on purpose, resize, crop or pad them, or "
     "take batch_size=1; if not, find the one that is wrong"
@@ -51,12 +51,14 @@ SHAPE_CHANGES = (move_channels, drop_unit_dim, insert_unit_dims, swap_last_axes)
 MIN_PICTURE_SIDE = 32
 """The minimum height and width of a target that is taken for an image."""
 MIN_MAP_FEATURES = 64
-"""The minimum feature count that is taken for the size of a flattened feature map."""
+"""The minimum feature count that may be a flattened feature map."""
 MAX_DECIMAL_COUNT = 10**12
 """The maximum element count for which a ratio of counts is printed as a decimal."""
 FLOOR_DIVISION = re.compile(r"([A-Za-z_][\w.]*) ?// ?([\w.]+)")
 """A floor division in a line of code."""
 INTEGER = re.compile(r"-?\d+")
+MIN_RECORDING = 1000
+"""The minimum number of samples of a recording."""
 MIN_FLAT_SIDE = 8
 """The minimum side of a flattened image."""
 CONV_NAME = re.compile(r"(?i)conv(?:_?transpose)?([123])d")
@@ -192,7 +194,15 @@ def _iter_pattern_fixes(message: ParsedMessage, shape: NumericSizes, actual: int
         if len(shape) == 4 and shape[1] in LATENT_MODELS and actual in shape[2:]
         else ""
     )
-    text = f"if {actual} is right, pad that axis to {up}, the next multiple of {divisor}, or cut it to {down}{latent}"
+    heads = (
+        f"; if it counts heads or groups, choose a number of them that is a multiple of {divisor}"
+        if len(shape) == 3
+        else ""
+    )
+    text = (
+        f"if {actual} is right, pad that axis to {up}, the next multiple of {divisor}, or cut it to {down}"
+        f"{latent}{heads}"
+    )
     yield Fix("input", padded, text)
     lengths = re.findall(r"'(\w+)': (\d{1,18})", message.quote)
     names = [name for name, size in lengths if int(size) == divisor]
@@ -345,10 +355,24 @@ def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes, quote: str) -> 
     """Return the remedy for a convolution with an input of another rank than its weight."""
     match = CONV_NAME.search(quote)
     rank = len(weight) or (int(match[1]) + 2 if match else 4)
+    samples = shape[0] if shape else 0
+    if rank == 3 and len(weight) == 3 and weight[1] == 1 and len(shape) == 1:
+        return "the layer takes (batch, 1, length): if the one dim is the length, as of a recording, x[None, None]"
+    if rank == 3 and len(shape) == 2 and shape[1] == 1 and isinstance(samples, int) and samples > MIN_RECORDING:
+        return (
+            f"print(x.shape): if {samples} is the length, as of a recording, and 1 its channels, x.t()[None] makes it "
+            "(1, 1, length)"
+        )
     if len(shape) > rank and shape[-1] in (2, 3, 4) and shape[0] == 1:
         return (
             f"the layer takes {rank} dims, and the input has {len(shape)}: print its shape where it is read; its last "
             f"dim of {shape[-1]} may be channels, as of stereo audio, (samples, 2): x.mean(-1) makes it mono"
+        )
+    if rank == 3 and len(shape) == 4 and shape[1] == 1:
+        return (
+            f"print(x.shape) before the model: a model of raw recordings takes (batch, samples), and inserts the dim "
+            f"of 1 itself; {shape[2]},{shape[3]} come: if the last is stereo, x.mean(-1); if they are a spectrogram or "
+            "features, give it the samples, or take the model for features"
         )
     if len(shape) > rank:
         return _excess_rank_remedy(shape, weight, rank)
@@ -409,12 +433,13 @@ def _sample_remedy(shape: NumericSizes, other: NumericSizes) -> str:
         return "some samples are grey or have an alpha channel: convert all of them alike, image.convert('RGB')"
     if len(shape) == 3 and shape[0] == other[0] and shape[1:] == other[:0:-1]:
         return (
-            "upright and wide pictures are in one batch: resize or crop all to one size, or group them by orientation"
+            "if these are pictures, upright and wide ones are in one batch: resize or crop all to one size, or group "
+            "them by orientation"
         )
     if len(shape) == 1:
         return (
             f"print the lengths of what is stacked, in a loader those of each field of dataset[i]: they are {shape[0]} "
-            f"and {other[0]}; if all should be equal, mend the slice in the dataset, and if not, pad them: "
+            f"and {other[0]}; if all should be equal, fix the slice in the dataset, and if not, pad them: "
             f"pad_sequence in a "
             "collate_fn, padding=True in a tokenizer"
         )

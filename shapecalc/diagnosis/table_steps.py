@@ -14,7 +14,7 @@ from shapecalc.diagnosis.evidence import assigned_value, failing_code, print_ste
 from shapecalc.diagnosis.reading import ParsedMessage
 from shapecalc.diagnosis.suggestions import numeric_sizes
 
-NAMES = re.compile(r"(?P<frame>[A-Za-z_][\w.]*)\.(?P<axis>columns|index) ?= ?(?P<names>[A-Za-z_][\w.]*)?")
+LABEL_ASSIGNMENT = re.compile(r"(?P<frame>[A-Za-z_][\w.]*)\.(?P<axis>columns|index) ?= ?(?P<names>[A-Za-z_][\w.]*)?")
 """An assignment to the column or row labels of a pandas DataFrame."""
 SET_AXIS = ("expected axis has",)
 EXTRACT = re.compile(r"\.str\.extract(?:all)?\(")
@@ -24,20 +24,23 @@ VOCABULARY_RATIO = 1.2
 """The exclusive upper bound of the size ratio of two vocabularies of similar texts."""
 MIN_WORDS = 1000
 FIT_ARGUMENTS = re.compile(r"\.fit\(\s*(\w+)\s*,\s*(\w+)\s*[,)]")
+"""The two arguments of a call of `fit`."""
 TEST_NAME = re.compile(r"(?i)^(?:[a-z]+_)?x?_?(?:test(?:ing)?|valid(?:ation)?|val)(?:_(?:data|set|x|df|features))?$")
-"""The two arguments of a call of fit, and the name of a part that is not for training."""
+"""A name for the part of a data set that is used for validation or tests."""
 PASSED_COLUMNS = re.compile(r"\w\([^()]*\b(?:labels|y|target) ?= ?([\w.]+\.columns)(?![\w.\[])")
 """A call with the column labels of a table as its labels."""
-CONCATENATED = re.compile(r"concat\(\[([\w., ]+)\][^)]*axis ?= ?1")
-"""The tables that are joined side by side."""
+CONCATENATED_TABLES = re.compile(r"concat\(\[([\w., ]+)\][^)]*axis ?= ?1")
+"""The tables in a concatenation of columns."""
 TEXT_WORDS = re.compile(r"(?i)vectori[sz]er|tf.?idf|text|tok|vocab|binari[sz]er|transform\(")
 """Words that suggest a program that converts texts to features."""
+RANGE_CALL = re.compile(r"\b(?:np\.a)?range\([\w.+ -]+\)")
+"""The numbers from 0 to a limit, in a line of code."""
 MIN_PIXELS = 4096
 """The exclusive lower bound of the number of pixels of an image."""
 MIN_TALL = 8
-"""The minimum ratio of the rows of a table to what may be its columns."""
+"""The minimum ratio of the rows of a table to its possible columns."""
 MAX_TIMES = 64
-"""The maximum ratio of two row counts that is explained by a reshape of rows."""
+"""The maximum ratio of two row counts that is explained by a reshape."""
 
 
 def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
@@ -91,6 +94,13 @@ def _plot_steps(message: ParsedMessage, x: tuple[int, ...], y: tuple[int, ...]) 
         given = f"{one} is the number {value} in this text" if value else f"{one} is a single value"
         yield f"{given}, and {two} has {y[0] if y else 1}: give a value of x for each, as np.arange(len({two}))"
         return
+    counted = RANGE_CALL.search(failing_code(message))
+    if counted and len(x) == len(y) == 1:
+        yield (
+            f"{counted[0]} has {x[0]} values, and {two} {y[0]}: count what there is, range(len({two})); if values of "
+            "earlier epochs are missing, as after a restart, keep the list, or begin x where it begins"
+        )
+        return
     ends = f"np.linspace(start, stop, len({two})) keeps the ends of {one}, np.arange(len({two})) counts its values"
     if x and y and abs(x[0] - y[0]) == 1:
         yield (
@@ -105,7 +115,7 @@ def _plot_steps(message: ParsedMessage, x: tuple[int, ...], y: tuple[int, ...]) 
 
 def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[str]:
     """Yield advice for a wrong number of column or row labels."""
-    match = NAMES.search(failing_code(message))
+    match = LABEL_ASSIGNMENT.search(failing_code(message))
     frame, names = (match["frame"], match["names"]) if match else ("df", None)
     # the last component of the name is a method
     if match and names and failing_code(message)[match.end() :].startswith("("):
@@ -121,7 +131,7 @@ def _name_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[
             f"{actual}; one of them was filtered, so take both from the same table"
         )
         return
-    if match is None and (parts := CONCATENATED.search(failing_code(message))):
+    if match is None and (parts := CONCATENATED_TABLES.search(failing_code(message))):
         noun = "column" if expected == 1 else "columns"
         shown = ", ".join(f"{name.strip()}.shape" for name in parts[1].split(","))
         yield (

@@ -1,13 +1,14 @@
 """Advice for weights of a checkpoint that do not fit the model.
 
-A checkpoint is fixed, so the advice is to change the configuration of the model or to use another checkpoint. The name
-of the weight and the differing axis identify the setting.
+A checkpoint cannot be changed, so the advice is another configuration of the model, or another checkpoint. The name of
+the weight and the mismatching axis identify the setting.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from math import prod
 
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.known_sizes import CLASSES, VOCABULARIES
@@ -18,7 +19,7 @@ from shapecalc.diagnosis.suggestions import numeric_sizes, unequal_axes
 WEIGHT_NAME = re.compile(r"(?:size mismatch for |tensor '|for parameter \"|with shape \(')([\w.]+)")
 """The name of a weight in a message of PyTorch, llama.cpp or Flax."""
 KERNEL_NAME = re.compile(r"kernel$")
-"""The name of a weight in Flax that pairs inputs with outputs."""
+"""The name of a weight matrix in Flax."""
 KEY_WEIGHT = re.compile(r"attn_[kv]\b|attention\.w[kv]\b")
 """The name of the projection to keys or values in a GGUF file (the naming of llama.cpp)."""
 POSITION_WEIGHT = re.compile(r"(?i)pos(?:ition)?(?:al)?_?(?:emb|enc|bias|ids)|wpe|relative_position")
@@ -29,23 +30,29 @@ EMBEDDING_WEIGHT = re.compile(r"(?i)emb(?:ed(?:ding)?s?)?\w*\.weight$")
 CLASS_WEIGHT = re.compile(
     r"(?i)^(?:(?!\.\d+\.).)*?(?:^|[._])(?:classifier|head|fc\d?|cls\w*|last_linear|predictor|output|logits)\b"
 )
-"""The name of a weight that may have one row per class, which is not in one of several numbered blocks."""
+"""The name of a weight with one row per class; names of numbered blocks are excluded."""
 LORA_RANK_AXIS = {"A": 0, "down": 0, "B": 1, "up": 1}
 """The axis of the rank in a weight of an adapter (LoraLayer of PEFT, lora_down and lora_up of diffusers)."""
 LORA_WEIGHT = re.compile(r"lora_(?:embedding_)?(A|B|down|up)\b")
 MAX_CLASSES = 25_000
-"""The maximum size that is taken for a number of classes."""
+"""The maximum size that may be a number of classes."""
 RESNET_BLOCK = re.compile(r"layer\d+\.\d+\.conv\d")
 """The name of a convolution in a block of a ResNet."""
 MANY_LAYERS = 3
-"""The minimum number of differing layers that suggests another configuration of the whole model."""
+"""The minimum number of mismatching layers that suggests another configuration of the whole model."""
 INPUT_CHANNELS = frozenset({1, 2, 3, 4, 5, 6, 8, 9, 12, 16})
 """The usual numbers of input channels of a first layer."""
 DROP_STEP = "strict=False does not skip them: to leave them out, delete them from the state dict before it is loaded"
+PACKED_STEP = (
+    "({saved}) are half as many values as ({shape}): the file is packed in 4 bits, and the program reads this layer "
+    "unpacked: name the quantization to it, as --quantization bitsandbytes, update it, or take the original weights"
+)
+LOSS_CODE = re.compile(r"(?i)loss|label|softmaxoutput")
+"""A loss or a label in code or in the name of a node."""
 PARALLEL_WEIGHT = re.compile(r"(?i)layers?\.\d+\.(?:\w+\.)*\w*(?:attn|attention|mlp|proj)")
 """The name of a matrix in a block of a language model."""
-PARALLEL_LOADER = "attempted to load weight"
-"""The words of vLLM and SGLang, which load weights in parts."""
+PARALLEL_LOADER = ("attempted to load weight", "tried to load weights of size")
+"""The words of vLLM and SGLang for a mismatching weight."""
 PARALLEL_STEP = (
     "the file has ({saved}), and this part of the model ({shape}): compare config.json with the file; if it is "
     "quantized or of an adapter, name its format to the program; if the weights are split over GPUs, try "
@@ -66,6 +73,8 @@ class Weights(Record):
     count: int
     """The number of layers with a mismatch."""
     framework: str
+    code: str = ""
+    """The line of the user's code, with the name of the node."""
 
     @property
     def axes(self) -> list[int]:
@@ -84,6 +93,11 @@ class Weights(Record):
         return self.name.rpartition(".")[0] or self.name or "the layer"
 
 
+def _code_of(message: ParsedMessage) -> str:
+    """Return the line of code of a message, with the name of its node."""
+    return f"{message.failing_line.text if message.failing_line else ''} {message.node or ''}"
+
+
 class WeightStep(Record):
     """A step for mismatching weights, with the condition under which it applies."""
 
@@ -99,8 +113,8 @@ def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
     name = match[1] if match else ""
     saved, built = numeric_sizes(message.input), numeric_sizes((message.operands or ((),))[0])
     if message.framework == "llama.cpp" and {*saved[len(built) :]} <= {1}:
-        saved = saved[: len(built)]  # it prints the saved shape with trailing dims of 1
-    weights = Weights(name, saved, built, len({*names}), message.framework or "")
+        saved = saved[: len(built)]  # llama.cpp prints the saved shape with trailing dims of 1
+    weights = Weights(name, saved, built, len({*names}), message.framework or "", _code_of(message))
     one, two = weights.sizes
     values = {"one": one, "two": two, "count": weights.count, "layer": weights.layer, "name": name}
     values |= {"axis": (weights.axes or [0])[0], "moved": format_sizes((*saved[2:], *saved[1::-1]))}
@@ -109,8 +123,10 @@ def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
     values |= {"shards": _shard_count(weights)}
     values |= {"built_last": built[-1] if built else 0, "shape": ", ".join(map(str, built))}
     row = next((row for row in STEPS if row.applies(weights)), None)
-    is_runner = PARALLEL_LOADER in message.quote.lower()
-    if is_runner:
+    is_runner = any(words in message.quote.lower() for words in PARALLEL_LOADER)
+    if is_runner and saved and 2 * prod(saved) == prod(built):
+        yield PACKED_STEP.format(**values)
+    elif is_runner:
         yield PARALLEL_STEP.format(**values)
     elif row is not None:
         yield row.text.format(**values)
@@ -154,7 +170,7 @@ def _is_named(pattern: re.Pattern[str], weights: Weights) -> bool:
 
 
 def _differs_in_units(weights: Weights) -> bool:
-    """Return whether two shapes are equal without their dims of 1."""
+    """Return whether two shapes differ only in dims of 1."""
     saved, built = ([size for size in shape if size != 1] for shape in (weights.saved, weights.built))
     return saved == built and weights.saved != weights.built
 
@@ -178,20 +194,20 @@ def _is_other_block(weights: Weights) -> bool:
 
 
 def _shard_count(weights: Weights) -> int:
-    """Return how many times larger the model's shape is along each differing axis, if it is one number, or 0."""
+    """Return the ratio of the model's sizes to the saved ones if it is the same for all axes, or 0."""
     pairs = [(weights.saved[axis], weights.built[axis]) for axis in weights.axes]
     times = {round(built / saved) if saved else 0 for saved, built in pairs}
     return times.pop() if len(times) == 1 and all(built > saved for saved, built in pairs) else 0
 
 
 def _are_shards(weights: Weights) -> bool:
-    """Return whether the saved weights may be parts that tensor parallelism made."""
+    """Return whether the saved weights may be shards of tensor parallelism."""
     is_parallel = PARALLEL_WEIGHT.search(weights.name) is not None and weights.axes == [0, 1]
     return is_parallel and _shard_count(weights) in (2, 4, 8, 16)
 
 
 def _is_rotated(weights: Weights) -> bool:
-    """Return whether a kernel of three sides has its first dim last in the model, or the reverse."""
+    """Return whether the first dim of a 3-D kernel is the last dim in the model, or vice versa."""
     saved, built = weights.saved, weights.built
     return (
         len(saved) == len(built) == 5 and saved != built and built in ((*saved[1:], saved[0]), (saved[-1], *saved[:-1]))
@@ -253,9 +269,18 @@ STEPS = (
         "build the model with the block of the checkpoint, whose {layer} is ({saved}), and with its depth",
     ),
     WeightStep(
+        lambda weights: (
+            weights.framework == "mxnet" and bool(weights.axes) and LOSS_CODE.search(weights.code) is not None
+        ),
+        "print(output.shape, label.shape): the loss takes labels of ({shape}), and ({saved}) are given: for one-hot "
+        "labels, SoftmaxCrossEntropyLoss(sparse_label=False), or labels.argmax(axis=1); otherwise give one label a "
+        "sample",
+    ),
+    WeightStep(
         lambda weights: weights.framework == "mxnet" and bool(weights.axes),
-        "print(x.shape): the parameter has {one}, and {two} follow from the input; if the parameters are pretrained or "
-        "loaded, the input is wrong: give it the size and the channels of their training; if you train the layer, "
+        "print(x.shape): if it is a label or a second input, compare it with the size that follows, {two}, as after a "
+        "change of the picture size; if it is a parameter, it has {one}, and {two} follow from the input: "
+        "if it is pretrained or loaded, give the input the size and the channels of its training; if you train it, "
         "leave its in_channels or in_units out, so that they are inferred",
     ),
     WeightStep(
@@ -321,7 +346,8 @@ STEPS = (
     WeightStep(
         lambda weights: _is_named(CLASS_WEIGHT, weights) and weights.axes == [0] and max(weights.sizes) <= MAX_CLASSES,
         "if {layer} is the last layer, build the model with num_classes={one}, load, and then replace it by one of "
-        "{two} classes",
+        "{two} classes; in Transformers, from_pretrained(..., num_labels={two}, ignore_mismatched_sizes=True) makes a "
+        "new one",
     ),
     WeightStep(
         lambda weights: len(weights.saved) > 2 and weights.axes == [1] and {*weights.sizes} <= INPUT_CHANNELS,

@@ -175,6 +175,10 @@ MAX_LEVEL_SIDE = 512
 """The maximum side of the smaller of two feature maps from adjacent levels of a network."""
 MIN_DISTINCTIVE_SIZE = 1000
 """The minimum size for which a large ratio is explained, because it is rarely a coincidence."""
+CHANNELS_TO_SIDE = 8
+"""The minimum ratio of the channels to the sides of a map that identifies the channels."""
+MAX_IMAGE_CHANNELS = 4
+"""The maximum number of channels of an image."""
 MAX_RATIO = 16
 """The maximum ratio of two sizes that is explained; a larger ratio is often a coincidence."""
 MAX_CONCATENATED = 8
@@ -187,7 +191,9 @@ RATIO_SENTENCES = {
 """The sentences for small ratios; all other ratios share a general sentence."""
 LOADER_WORDS = re.compile(r"(?i)epoch|loader|batch|\d+/\d+ \[|it/s|train|step")
 """Words in a log that suggest that the batch comes from a data loader."""
-LABEL_WORDS = re.compile(r"(?i)label|target|criterion|loss|one.?hot|class|cross_entropy|bce")
+LABEL_WORDS = re.compile(
+    r"(?i)label|target(?!s? ?(?:sizes?|dim|shape|=|:))|criterion|loss|one.?hot|class|cross_entropy|bce"
+)
 FOURIER_WORDS = re.compile(r"(?i)i?r?fft|stft|spectr")
 COLOUR_WORDS = re.compile(r"(?i)mask|seg|region|pixel|x \*|\* ?x\b")
 """Words in code that multiplies an image or a feature map by a mask."""
@@ -660,7 +666,7 @@ def _explain_channels(actual: int, expected: int, context: MismatchContext) -> I
     if context.is_channel and (actual, expected) in IMAGE_CHANNEL_ADVICE:
         what, advice = IMAGE_CHANNEL_ADVICE[actual, expected]
         yield Candidate(1, f"{actual} and {expected} channels", f"would be {what}", advice)
-    elif context.is_channel is None and context.axis in (0, 1) and {actual, expected} == {3, 4}:
+    elif context.is_channel is None and context.axis in (0, 1) and (actual, expected) == (4, 3):
         what, advice = IMAGE_CHANNEL_ADVICE[4, 3]
         yield Candidate(2, f"{actual} and {expected} at dim {context.axis}", f"if these are channels: {what}", advice)
     for axis, size in enumerate(context.target if -1 not in context.target else ()):
@@ -787,8 +793,8 @@ def _explain_groups(actual: int, _expected: int, context: MismatchContext) -> It
         yield Candidate(
             2,
             f"{actual} = {rows}*{'*'.join(map(str, target[start:]))}",
-            f"would be {rows} rows of {row}, no whole groups of {group}: {rows % group} are left over",
-            f"find what makes {rows} rows: samples are missing or left over, or rows of another kind are among them",
+            f"would be {rows} rows of {row}, no whole groups of {group}: {rows % group} remain",
+            f"find what makes {rows} rows: samples are missing or too many, or rows of another kind are among them",
         )
 
 
@@ -1276,13 +1282,24 @@ def _explain_map_levels(small: int, context: MismatchContext) -> Iterator[Candid
             "one map has twice the side of the other: would be two levels of the network, one stride of 2 apart",
             "join maps of the same level: check the picture size, the patch size and the number of upsamplings",
         )
-    elif MIN_CHANNELS <= small <= MAX_LEVEL_SIDE and (context.axis or 0) > 1 and not TOKEN_WORDS.search(context.text):
+    elif (
+        MIN_CHANNELS <= small <= MAX_LEVEL_SIDE
+        and (context.axis or 0) > 1
+        and not TOKEN_WORDS.search(context.text)
+        and not _are_channels_last(small, context)
+    ):
         yield Candidate(
             3,
             f"{2 * small} = 2*{small}",
             "if these are maps, one has twice the side of the other: would be one stride or upsampling of 2 apart",
             "give both the same strides, or take maps of one level",
         )
+
+
+def _are_channels_last(small: int, context: MismatchContext) -> bool:
+    """Return whether the sizes at axis 2 may be channels, since all other dims of the shapes are far smaller."""
+    others = context.shape_sizes - {small, 2 * small}
+    return context.axis == 2 and bool(others) and CHANNELS_TO_SIDE * max(others) < small
 
 
 def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iterator[Candidate]:
@@ -1295,8 +1312,10 @@ def _explain_ratio(actual: int, expected: int, context: MismatchContext) -> Iter
         yield Candidate(
             2,
             f"{large} = {times}*{small}, at dim 0",
-            f"one batch is {times} times the other: would be beams, samples or frames, repeated on one side only",
-            f"find the line that makes {large} of {small}: a repeat, or windows, frames or beams folded into the batch",
+            f"one batch is {times} times the other: would be beams, samples or frames, repeated on one side only, or "
+            "a smaller last batch",
+            f"find the line that makes {large} of {small}: a repeat, or windows, frames or beams folded into the "
+            f"batch; for a last batch, take x.size(0) in place of a fixed {large}, or drop_last=True",
         )
         return
     if context.is_features and context.axis != 1:
@@ -1485,7 +1504,9 @@ def _explain_multiple(actual: int, expected: int, context: MismatchContext) -> I
         1,
         f"{actual} = {actual // expected}*{expected}+{actual % expected}",
         f"{actual} is not a multiple of {expected}: {down} and {up} are",
-        f"pad it to {up}, or cut it to {down}",
+        f"pad it to {up}, or cut it to {down}"
+        if actual > MAX_IMAGE_CHANNELS
+        else f"find why {actual} come, as many as the channels of a picture, where a multiple of {expected} is meant",
     )
 
 

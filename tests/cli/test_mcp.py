@@ -116,7 +116,7 @@ def test_mcp_doctor_reads_a_message(agent, shapecalc):
     answer = agent("doctor", message=message)
     assert answer.content[0].text == shapecalc("doctor", stdin=message).out.rstrip("\n")
     assert answer.structured_content["messages"] == json.loads(shapecalc("doctor", "--json", stdin=message).out)
-    assert agent("doctor", message="").content[0].text.startswith("not known to me (paste ")
+    assert agent("doctor", message="").content[0].text.startswith("message not recognised (paste ")
 
 
 INSIDE = {"x.npy": [2, 3, 4], "./up/project/x.npy": [2, 3, 4], "near.npy": [2, 3, 4], "w.npz:a": [5, 6]}

@@ -79,7 +79,7 @@ EXPLAINED = [
     ((384, 1024), FEATURES, "encoder", "384 and 1024 features"),
     ((1, 0), FEATURES, "empty", "0 features expected"),
     ((266, 265), MismatchContext(is_length=True), "one-more", "266 = 265+1"),
-    ((3, 4), MismatchContext(axis=0, is_channel=None), "channels", "3 and 4 at dim 0"),
+    ((4, 3), MismatchContext(axis=0, is_channel=None), "channels", "4 and 3 at dim 0"),
     ((2304,), MismatchContext(target=(1, 6912)), "channels", "2304 = 48*48, 6912 = 3*48*48"),
     ((1,), MismatchContext(target=(1, 12, 30)), "scalar", "1 element"),
     ((1, 10), MismatchContext(is_length=True, text="model.fit(x, y)"), "single-row", "1 and 10 rows"),

@@ -58,7 +58,7 @@ TORCH_TENSORRT_REMEDY = (
     "example tensor fixes its own shape; torch_tensorrt.Input takes min_shape, opt_shape and max_shape for a range"
 )
 DETAIL_SHAPES = re.compile(r"'shape': array\(\[([\d, ]+)\]")
-"""The input shapes in the output of TensorFlow Lite's `get_input_details`."""
+"""The input shapes in the details that TensorFlow Lite prints."""
 CHANNELS = (1, 3, 4)
 """The possible numbers of channels of an image."""
 MIN_SIDE = 16

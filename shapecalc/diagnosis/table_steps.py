@@ -24,7 +24,7 @@ VOCABULARY_RATIO = 1.2
 """The exclusive upper bound of the size ratio of two vocabularies of similar texts."""
 MIN_WORDS = 1000
 FIT_ARGUMENTS = re.compile(r"\.fit\(\s*(\w+)\s*,\s*(\w+)\s*[,)]")
-"""The two arguments of a call of `fit`."""
+"""The two arguments of a call that fits an estimator."""
 TEST_NAME = re.compile(r"(?i)^(?:[a-z]+_)?x?_?(?:test(?:ing)?|valid(?:ation)?|val)(?:_(?:data|set|x|df|features))?$")
 """A name for the part of a data set that is used for validation or tests."""
 PASSED_COLUMNS = re.compile(r"\w\([^()]*\b(?:labels|y|target) ?= ?([\w.]+\.columns)(?![\w.\[])")

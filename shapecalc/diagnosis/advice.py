@@ -326,7 +326,9 @@ def _order_fixes(
 def _has_other_factor(message: ParsedMessage) -> bool:
     """Return whether the first dim of a target divides the count, so that another dim may be the wrong one."""
     target, count = numeric_sizes(message.target), message.elements or 0
-    return len(target) > 1 and -1 not in target and 1 < target[0] < count and count % target[0] == 0
+    if len(target) < 2 or min(target) < 1 or not 1 < target[0] < count:
+        return False
+    return count % target[0] == 0 != count % prod(target)
 
 
 def _drop_weak_explanations(message: ParsedMessage, explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:

@@ -99,7 +99,7 @@ def _help_sections(command: Command) -> dict[str, HelpRows]:
         if isinstance(parameter, Argument):
             rows["Arguments"].append((parameter.metavar, f"{parameter.help}{'  [required]' * parameter.required}"))
         elif not (op and (parameter.name in OUTPUT_OPTIONS or parameter.name in RULE_OPTIONS)):
-            owners = "" if op is None else extra_option_dialects(op, parameter.name)
+            owners = "" if op is None else format_option_dialects(op, parameter.name)
             rows.setdefault(f"Options of {owners}" if owners else "Options", []).append(_option_row(parameter))
     return rows
 
@@ -114,16 +114,18 @@ def _option_row(option: Option) -> tuple[str, str]:
     return f"{name} {option.metavar}" if option.kind in VALUE_KINDS else name, f"{description}{default}"
 
 
-def extra_option_dialects(op: Op, name: str) -> str:
-    """Return the dialects that have an option that the op's default dialect lacks.
+def format_option_dialects(op: Op, option_name: str) -> str:
+    """Format the dialects that have an option which the op's default dialect lacks.
 
-    The names are joined by commas. Return an empty string if the default dialect has the option.
+    The names are joined by commas. The result is empty if the default dialect has the option.
 
-    >>> extra_option_dialects(OPS["reshape"], "reverse"), extra_option_dialects(OPS["reshape"], "allowzero")
+    >>> format_option_dialects(OPS["reshape"], "reverse"), format_option_dialects(OPS["reshape"], "allowzero")
     ('mxnet', '')
     """
-    param = next((param for param in all_params(op) if param.name == name), None)
-    owners = [dialect.name for dialect in supporting_dialects(op) if _dialect_has_option(op, dialect, param, name)]
+    param = next((param for param in all_params(op) if param.name == option_name), None)
+    owners = [
+        dialect.name for dialect in supporting_dialects(op) if _dialect_has_option(op, dialect, param, option_name)
+    ]
     return "" if op.default_dialect in owners else ", ".join(owners)
 
 

@@ -582,7 +582,7 @@ def _node_cells(node: Node) -> RowCells:
 
 
 def _total_lines(report: reports.Report) -> Iterator[str]:
-    """Yield lines on generated dim names, unknown sizes and the largest tensors."""
+    """Yield the lines that list generated dim names, unknown sizes and the largest tensors."""
     every = report.all_nodes
     assert every is not None
     for name, definition in every.results.items():
@@ -635,7 +635,7 @@ def _dims_text(dims: Iterable[object] | None) -> str:
 
 
 def _summary_lines(report: reports.Report) -> Iterator[str]:
-    """Yield lines on the failing nodes and the unlisted failures, and the next command."""
+    """Yield the summary lines: failing nodes, unlisted failures, and the command to run next."""
     failing_nodes = reports.list_failing_nodes(report.nodes)
     unknown = sum(node_report.verdict is BatchVerdict.UNKNOWN for node_report in report.nodes) + len(report.unchecked)
     counts = _failure_counts(report, failing_nodes)

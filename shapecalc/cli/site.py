@@ -224,7 +224,7 @@ def answer_line(text: str, *options: str) -> str:
 def _split_words(text: str) -> list[str]:
     """Split a command line into words.
 
-    An error message or code is kept as one word.
+    A leading prompt and the program name are dropped. An error message or code is kept as one word, after `--`.
 
     >>> _split_words("$ shapecalc reshape 2,3 6"), _split_words("shape '[8, 3]' is invalid for input of size 16")
     (['reshape', '2,3', '6'], ['--', "shape '[8, 3]' is invalid for input of size 16"])

@@ -41,8 +41,8 @@ WORK_PER_CONDITION = 50
 """The units of work that each condition adds to the budget of `simplify_conditions`."""
 MAX_COEFFICIENT_BITS = 4096
 """The maximum size of a coefficient: the bits of its numerator plus the bits of its denominator."""
-MAX_PRIME_ASSIGNMENTS = 100
-"""The maximum number of `!=` conditions that the solver decides by assigning primes."""
+MAX_PRIME_CONDITIONS = 100
+"""The maximum number of `!=` conditions to which the solver assigns primes."""
 RELATION_PRIORITY = "==", "%", "!=", ">="
 """The relations in descending priority. Redundant `>=` conditions are dropped first."""
 AUXILIARY_PREFIX = "~"
@@ -518,7 +518,7 @@ class Assumptions:
             for one in ratios
             if not any(self._can_divide_denominators(GENERIC_PRIME, way) for way in (one, _inverse(one)))
         ]
-        if len(tight) > MAX_PRIME_ASSIGNMENTS:
+        if len(tight) > MAX_PRIME_CONDITIONS:
             raise Undecided
         primes = _find_primes([*self.integral_monomials, *tight])
         return all(map(self._can_divide_denominators, primes)) and self._can_assign_primes(

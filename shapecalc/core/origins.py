@@ -505,8 +505,8 @@ class _InputIndexTable:
         size, inner = self.output_shape[output_axis], prod(self.output_shape[output_axis + 1 :])
         return {axis for axis, places in enumerate(self.input_indices) if _is_varying_along_dim(places, size, inner)}
 
-    def has_digit(self, output_axis: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
-        """Return whether an atom is a digit of an output dim for all elements.
+    def is_output_digit(self, output_axis: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
+        """Return whether an atom is a digit of an output dim's index for all elements.
 
         `inner_size` is the product of the sizes of the atoms to the right of this atom in the output dim.
         """
@@ -780,7 +780,7 @@ class _OriginAnalysis:
         if self._is_flat_digit(atom, start):
             return True
         table = self._compute_index_table()
-        return table is not None and table.has_digit(output_axis, inner_size, atom, start)
+        return table is not None and table.is_output_digit(output_axis, inner_size, atom, start)
 
     def _is_flat_digit(self, atom: AxisAtom, start: Sum) -> bool:
         """Return whether an axis digit is an independent digit of the flat index.

@@ -100,7 +100,7 @@ class ParsedOptions(TableRow):
     dialect: Dialect
     operator: Operator
     params: tuple[Param, ...]
-    """The parameters of the op and of the operator, including parameters of other dialects."""
+    """The parameters of the op in all dialects, and the additional parameters of the dialect's operator."""
     opset: int | None
     dtype: str | None
     switch: bool | None

@@ -18,7 +18,7 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record, lazy
 
 MAX_SPELLING_LENGTH = 2_000
-"""The maximum length, in characters, of a text that is matched with the formats."""
+"""The maximum length, in characters, of a text that is matched against the formats."""
 MAX_REFUSED_LENGTH = 400
 """The maximum length, in characters, of an invalid text that is matched with `NON_SHAPE_FORMATS`."""
 MAX_DEPTH = 4

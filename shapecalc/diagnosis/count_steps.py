@@ -13,7 +13,7 @@ from math import prod
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.diagnosis.evidence import RemedyStep
-from shapecalc.diagnosis.known_sizes import ANCHORS, BOX_COUNTS, CLASSES, describe_classes
+from shapecalc.diagnosis.known_sizes import ANCHORS, BOX_COUNTS, CLASSES, describe_class_counts
 from shapecalc.diagnosis.match import format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, is_frozen_input, known_size_product, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
@@ -297,7 +297,7 @@ def _detector_step(count: int, target: tuple[int, ...]) -> str:
     """Return the step for a detector with a different number of classes, or an empty string."""
     others = prod(target[1:]) if target[0] > 1 else 0
     rows = count // others if others > 0 and count % others == 0 else 0
-    if rows and (text := describe_classes(rows, target[0])):
+    if rows and (text := describe_class_counts(rows, target[0])):
         return f"{text}: if these are detectors, take the configuration for {rows} outputs on both sides"
     if text := _head_step(count, target):
         return text

@@ -59,7 +59,7 @@ MAX_RECENT = 240
 
 
 class RemedyStep(Record):
-    """A step for the user to take."""
+    """The advice to the user."""
 
     text: str
     is_supported: bool

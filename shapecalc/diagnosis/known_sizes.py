@@ -47,15 +47,15 @@ BOX_COUNTS = (100, 300, 1000, 2000)
 """The usual numbers of proposals and detections (TensorFlow Object Detection API, Detectron2)."""
 
 
-def describe_classes(one: int, two: int) -> str:
-    """Describe two numbers of outputs as anchors times known numbers of classes, or return an empty string.
+def describe_class_counts(outputs: int, other_outputs: int) -> str:
+    """Describe two numbers of outputs as anchors times known class counts, or return an empty string.
 
-    >>> describe_classes(63, 273)
+    >>> describe_class_counts(63, 273)
     "63 = 3*21 would be VOC's 20 classes and a background, 273 = 3*91 COCO's class numbers with a background"
     """
-    for anchors in (*ANCHORS, *([1] if min(one, two) >= MIN_SINGLE else [])):
-        sizes = [(size, size // anchors) for size in (one, two) if size % anchors == 0]
-        if len(sizes) == 2 and one != two and all(classes in CLASSES for _, classes in sizes):
+    for anchors in (*ANCHORS, *([1] if min(outputs, other_outputs) >= MIN_SINGLE else [])):
+        sizes = [(size, size // anchors) for size in (outputs, other_outputs) if size % anchors == 0]
+        if len(sizes) == 2 and outputs != other_outputs and all(classes in CLASSES for _, classes in sizes):
             product = f"{anchors}*" if anchors > 1 else ""
             texts = [f"{size}{f' = {product}{each}' if product else ''}" for size, each in sizes]
             return f"{texts[0]} would be {CLASSES[sizes[0][1]]}, {texts[1]} {CLASSES[sizes[1][1]]}"

@@ -55,7 +55,7 @@ MAX_LIST_LENGTH = 1000
 MAX_DIGITS = 19
 MAX_LIST_SIZES = 64
 LIST_PREFIX = re.compile(r"\s?['\"]?[A-Za-z][\w.]{0,40}(?=[\[({])|\s?['\"]?(?=[\[({]|<[-\d])")
-"""The text before a bracket, such as a blank, a quote or a type name."""
+"""A regular expression for the text before a bracket, such as a space, a quote or a type name."""
 LIST_SEPARATOR = re.compile(r"\s?(?:,|;|and\b|vs\.?)?\s?(?=[\[({<\w])")
 """A separator between the shapes of operands."""
 BARE_LIST = re.compile(r"\s?-?\d{1,19}(?:(?:[x,.* ]| x |, )-?\d{1,19}){0,63}")

@@ -1,6 +1,7 @@
 """Advice for messages with a known wording.
 
-Each row of `PHRASES` pairs a wording with a step for the user. The groups of its expression are inserted into the step.
+Each row of `PHRASES` pairs a wording with advice to the user. The groups of the regular expression are inserted into
+the advice.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import NamedTuple
 
 
 class Phrase(NamedTuple):
-    """A wording of messages, with a step for the user."""
+    """A wording of messages, with advice to the user."""
 
     words: str
     """A lower-case part of the message, which is searched before the expression."""
     step: str
-    """The step for the user; `{0}`, `{1}` and so on are the groups of the expression."""
+    """The advice to the user; `{0}`, `{1}` and so on are the groups of the regular expression."""
     expression: str = ""
     """A regular expression that must match the lower-case text; empty if `words` suffices."""
     applies: Callable[..., bool] | None = None

@@ -579,7 +579,7 @@ def _iter_declared_remedies(
 
 
 def _rank_remedy(message: ParsedMessage) -> str:
-    """Return the remedy for a TensorFlow Lite input of another number of dims, or an empty string."""
+    """Return the remedy for a TensorFlow Lite input of the wrong rank, or an empty string."""
     if message.framework != "tflite" or message.dim is not None or message.pair is None:
         return ""
     given, wanted = message.pair

@@ -118,7 +118,7 @@ class BufferView(Record):
     views: IndexedViews
     """The view after each of the moves."""
     piecewise_move: Roll | Take | None = None
-    """The last move, if it is a roll or an irregular take, which only a copy can execute.
+    """The last move, if it is a roll or an irregular take; such a move requires a copy.
 
     The positions of an irregular take are not evenly spaced.
     """
@@ -155,7 +155,7 @@ class _CopySearch:
     def _iter_views(self, start: int, view: View) -> Iterator[tuple[int, View]]:
         """Yield the views after each move from `start` on, until a copy is required.
 
-        A copy is required before a move that only a copy can execute, and if no later view can be strided.
+        A copy is required before a roll or an irregular take, and if no later view can be strided.
         """
         yield start, view
         mixed = 0
@@ -186,7 +186,7 @@ class _CopySearch:
         )
 
     def _find_piecewise_move(self, index: int) -> Roll | Take | None:
-        """Return the move at `index` if only a copy can execute it, otherwise None.
+        """Return the move at `index` if it requires a copy, otherwise None.
 
         Such a move is an irregular take, or a roll that moves an element.
         """

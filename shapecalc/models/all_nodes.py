@@ -34,7 +34,7 @@ from shapecalc.models.walk import Walker, walk_model
 from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
 ObservedSizes = tuple[int | None, ...]
-"""The size of a dim for each size assignment whose batch size is not 0, or None where the size is unknown."""
+"""The size of a dim, or None if unknown, for each size assignment whose batch size is not 0."""
 FLOOR_SIZES = 34
 """The number of consecutive sizes to which a floor division is fitted. The divisor must be smaller than this number."""
 MAX_NODES_PER_DIM = 48
@@ -75,10 +75,9 @@ class _SymbolicDimResolver:
         self._fitters: dict[tuple[str, ...], tuple[list[int], DimFitter]] = {
             (): ([*range(len(self._lanes))], DimFitter(walk.lanes, walk.batch))
         }
-        """For each tuple of names, the fitter of products and sums of these names.
+        """For each tuple of names, the size assignments in which all of them have known sizes, and the fitter.
 
-        It is preceded by the indices of the size assignments for which the sizes of all these names are known. The
-        empty tuple is the key for the names in the model's inputs.
+        The fitter fits products and sums of the names. The empty tuple is the key for the names in the model's inputs.
         """
         self._dims: dict[ObservedSizes, Dim | None] = {}
         self._searched: set[object] = set()

@@ -1,6 +1,6 @@
 """Axis rules: for each operator, the output axis that corresponds to an input axis.
 
-An operator is pointwise along an axis if each output element depends only on input elements at its own index along the
+An operator is pointwise along an axis if each output element depends only on input elements at the same index along the
 axis. Source: the ONNX operator documents.
 """
 
@@ -77,7 +77,7 @@ def make_unmixed_axes_rule(mixed_axes: Callable[[LaneNode, int], Iterable[int] |
 def make_index_dependent_rule(axes: slice) -> AxisRule:
     """Return the axis rule of an operator that depends on the index along some axes.
 
-    For example, Trilu zeroes elements by their index, so that equal samples have unequal outputs.
+    For example, Trilu sets elements to 0 according to their index, so that equal samples have unequal outputs.
     """
 
     def rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
@@ -265,7 +265,7 @@ def resize_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index:
 
 
 def einsum_axis_rule(node: LaneNode, input_index: int, axis: int, _output_index: int) -> int | None:
-    """Return the output axis of an Einsum that has the same letter."""
+    """Return the output axis that has the same letter in the equation of an Einsum."""
     equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")

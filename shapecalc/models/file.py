@@ -58,7 +58,7 @@ Buffer = bytes | memoryview
 Replacement = tuple[int, int, list[Buffer]]
 """The start and end of a byte range, and the buffers that replace it."""
 MAX_UNSTRIPPED_BYTES = 4 << 20
-"""The largest file whose payloads are not stripped: the search for them takes longer than a copy."""
+"""The maximum size of a file whose payloads are not stripped, because the search for them takes longer than a copy."""
 MAX_COPIED_BYTES = 32 * 1024
 """The maximum size, in bytes, of a nested message that is copied whole, without a search for payloads."""
 MAX_MESSAGE_DEPTH = 100
@@ -150,7 +150,7 @@ class NodeGraph(Record):
 
 
 class SourceLine(NamedTuple):
-    """The line of Python code that a node was exported from."""
+    """The line of Python code from which a node was exported."""
 
     path: str
     line: int
@@ -315,7 +315,7 @@ def restore_payloads(
 ) -> list[Buffer]:
     """Return a model message with its payloads restored, as a list of pieces.
 
-    `data` is the content of the file that the message was read from. The pieces are slices of `message` and `data`, so
+    `data` is the content of the file from which the message was read. The pieces are slices of `message` and `data`, so
     that no payload is copied. `fields` is the field table of the message; the default is that of a ModelProto.
     """
     view = memoryview(message)

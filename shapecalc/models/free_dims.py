@@ -87,7 +87,7 @@ These are the terms of each sum, its matrix (size assignments by terms), and the
 MAX_NAMES = 8
 """The maximum number of dim names from which candidate products are built."""
 MAX_COEFFICIENT = 10**6
-"""The exclusive upper bound of the absolute value of the coefficients in a fitted sum."""
+"""The exclusive upper bound for the absolute values of the coefficients in a fitted sum."""
 
 
 class BatchOptions(Record):

@@ -346,10 +346,11 @@ def _judge_choice(model: Model, choice: InputChoice, tracker: BatchTracker | Non
 
 
 def add_node_explanations(model: JudgedModel, report: Report, names: Iterable[str]) -> Report:
-    """Add explanations of the nodes `names` to a report.
+    """Add explanations of the named nodes to a report.
 
     For a node that fails without an error, the explanation names the first downstream node that fails if the node is
-    not fixed. For a node without a core op, `Report.failing_above` gets the path of the nearest failing upstream node.
+    not fixed. For a node without a core op, the path of the nearest failing upstream node is added to
+    `Report.failing_above`.
     """
     changed: dict[str, JudgedNode] = {}
     above: dict[str, str] = {}

@@ -100,7 +100,7 @@ class BroadcastShapeRule(Record):
     first_opset: int = 7
     is_comparison: bool = False
     typed_input: int = -1
-    """The index of the input whose element type the output has, unless the operator is a comparison."""
+    """The index of the input that determines the element type of the output, unless the operator is a comparison."""
 
 
 class InferredShapeRule(Record):
@@ -130,7 +130,7 @@ class ComputedShapeRule(Record):
     Shape inference takes ten times as long as the function.
     """
     typed_input: int = 0
-    """The index of the input whose element type the first output has."""
+    """The index of the input that determines the element type of the first output."""
 
 
 class ControlFlow(Enum):
@@ -862,7 +862,7 @@ DEPTH_TO_SPACE, SPACE_TO_DEPTH = (
 
 
 def _split_operator_names(specs: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
-    """Give each operator name an entry of its own.
+    """Split keys with several operator names into separate entries.
 
     A key of `specs` contains one or more operator names, separated by spaces.
     """

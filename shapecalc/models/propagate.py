@@ -212,9 +212,10 @@ def _mark_with_new_axis(mark: BatchMark, shape: IntTuple | None, axis: int) -> B
 
 
 def _iter_samples(array: Any, mark: BatchAxis, batch: int, shape: IntTuple | None) -> Iterator[Any]:
-    """Yield the elements of each sample of an array that is broadcast to a tensor.
+    """Yield the elements of each sample of an array.
 
-    `shape` is the shape of the tensor, and `mark` its batch mark.
+    The array broadcasts to `shape`, the shape of a tensor with the batch mark `mark`. If `shape` is None, the mark
+    refers to the array itself.
     """
     axis = mark.axis - len(shape or ()) + array.ndim
     if axis < 0 or array.shape[axis] == 1:
@@ -816,7 +817,7 @@ class BatchTracker:
     def _record_constant_size(self, node: Node, tensor: int) -> Sequence[BatchMark]:
         """Record a failure for an output of constant size, and return its batch marks.
 
-        The failure of a Resize includes a fix, and the output gets the shape after the fix.
+        The failure of a Resize includes a fix, and the output shape is then that of the fixed node.
         """
         walk, marks = self._walk, self.marks_of(node.inputs[0]) or self._no_marks
         resize = repairs.find_resize_fix(node, walk, marks, self.declared_batch)
@@ -926,7 +927,7 @@ class BatchTracker:
     def _judge_constant_input(self, visit: NodeVisit, verdict: NodeVerdict) -> NodeVerdict:
         """Return the verdict on an Expand or Reshape of a constant.
 
-        A failing verdict gets a fix if one is known. A Reshape fails if it divides the constant among the samples.
+        A failing verdict includes a fix if one is known. A Reshape fails if it divides the constant among the samples.
         """
         node, targets = visit.node, visit.argument_values(visit.core_op.arguments[0].name)
         found = repairs.find_expand_fix(node, self._constants, targets) if verdict.is_failing else None
@@ -1003,7 +1004,7 @@ class BatchTracker:
         return verdicts.find_fixes(failure, visit.core_op.fix_candidates, evaluate_targets)
 
     def find_repeat_fixes(self, node: Node) -> tuple[NodeFix, tuple[Node, NodeFix] | None] | None:
-        """Return a fix that gives constant inputs of a node the batch size.
+        """Return a fix that extends constant inputs of a node to the batch size.
 
         The second element of the result is None, or the upstream Expand or Tile that is fixed instead, with its fix.
         Returns None if no fix is known.

@@ -83,7 +83,7 @@ class Proof:
     refusal: str = ""
     """The first line of the error of ONNX's checker if the original model is invalid, otherwise an empty string."""
     missing_module: str = ""
-    """The name of the module that a proof needs and that is not installed, or an empty string."""
+    """The name of a missing module that is required for a proof, or an empty string."""
 
 
 class ProofImpossible(Exception):

@@ -50,7 +50,7 @@ class RenamedModel(Record):
 
 
 class _RenamedDim(NamedTuple):
-    """A dim of an input that gets a new name."""
+    """An input dim to rename."""
 
     label: str
     """The input and the axis as the user writes them, such as `x:0`."""

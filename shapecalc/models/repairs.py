@@ -26,8 +26,8 @@ REPEATABLE_INPUTS: Mapping[str, Sequence[int] | None] = {
 }
 """The inputs that must have the batch size, by operator; None means all inputs.
 
-All inputs of elementwise operators must have it, too. Source: the ONNX operator documents; for example, the initial
-states of LSTM, GRU and RNN have the shape "[num_directions, batch_size, hidden_size]".
+All inputs of elementwise operators must have the batch size, too. Source: the ONNX operator documents; for example, the
+initial states of LSTM, GRU and RNN have the shape "[num_directions, batch_size, hidden_size]".
 """
 INSERTED_SINCE = 11
 """The first opset in which all inserted operators exist. Source: the ONNX operators Range (11) and Slice (10)."""
@@ -265,7 +265,7 @@ class ConstantSamples:
 
 
 def find_repeat_fix(node: Node, constants: ConstantSamples) -> NodeFix | None:
-    """Return a fix that gives constant inputs of a node the batch size, or None.
+    """Return a fix that extends constant inputs of a node to the batch size, or None.
 
     An input with equal samples is repeated for each sample. If the output contains indices, multiples of the sample
     number are added to an input with a constant step between samples.

@@ -169,13 +169,13 @@ class NodeFix(Record):
     offsets: SampleOffsets | None = None
     """The multiples of the sample number that are added to an input, or None if nothing is added."""
     equal_parts: bool = False
-    """Whether a Split gets equal parts instead of parts of constant sizes."""
+    """Whether the fixed Split has equal parts instead of parts of constant sizes."""
     gains_axis: bool = False
     """Whether the fixed node keeps a batch axis that the original node drops at a batch size of 1."""
 
     @property
     def batch_inputs(self) -> tuple[tuple[int, int, int], ...]:
-        """The inputs that get the batch size on an axis, in the format of `repeats`."""
+        """The inputs that are extended to the batch size along an axis, in the format of `repeats`."""
         own = self.offsets
         return self.repeats if own is None else ((own.input, own.axis, own.inner),)
 

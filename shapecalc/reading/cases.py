@@ -101,7 +101,7 @@ def parse_expectation(
     """Parse the expected answer of a case.
 
     The answer is a shape, a refusal or a chain. `options` are the default options for the stages of a `same as` chain.
-    If `is_argument` is True, blanks may separate names, because the text is a command-line argument. Raises
+    If `is_argument` is True, spaces may separate names, because the text is a command-line argument. Raises
     `ShapeError` (usage) if the expectation is invalid.
 
     >>> print(parse_expectation("[2, 6]  when N == 3"))
@@ -272,7 +272,7 @@ NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
 JSON_BLANKS = " \t\n\r"
 ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
 CODE_KEYWORD = "code"
-"""The first word of a case about a line of code."""
+"""The first word of a case whose question is a line of code."""
 MISTAKEN_ARROWS = frozenset(("->", "=", "=="))
 """Words that users write before an expected shape instead of `=>`."""
 
@@ -302,7 +302,7 @@ def parse_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 
 def is_json_object(text: str) -> bool:
-    """Return whether a line is a JSON object rather than a chain, judged by its beginning.
+    """Return whether a line begins like a JSON object rather than a chain.
 
     The JSON is not validated.
 
@@ -369,7 +369,7 @@ def _parse_code_question(words: Sequence[str], defaults: Mapping[str, object]) -
 
 
 def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Expectation | None:
-    """Add the names to which the stages assign sizes to the fixed names of an expectation."""
+    """Extend the fixed names of an expectation by the names whose sizes the stages define."""
     with_sizes = [options for _, options in stages if "where" in options]
     return (
         replace(expected, fixed_names=frozenset(names_with_sizes(with_sizes))) if expected and with_sizes else expected
@@ -426,8 +426,8 @@ def case_keys() -> dict[str, None]:
 def _common_options(op: str, keys: tuple[str, ...]) -> tuple[str, ...]:
     """Return the keys of a JSON case that are options of all ops.
 
-    Arguments of the op are omitted. Raises `ShapeError` (usage) for an unknown key, and for a missing or unknown op.
-    The keys of all ops are collected only if `op` does not have a key, because this imports all dialects.
+    Arguments of the op are omitted. Raises `ShapeError` (usage) for an unknown key, and for a missing or unknown op. If
+    the op has all keys, the keys of the other ops are not collected, because this imports all dialects.
     """
     own = {param.name for param in OPS[op].params} if op in OPS else set()
     others = [key for key in keys if key not in NON_OPTION_KEYS and key not in SHARED_OPTIONS and key not in own]
@@ -482,7 +482,7 @@ def parse_json_object(text: str) -> dict[str, Any]:
     {'op': 'shape', 'input': [2.5]}
     """
     try:
-        case, end = _scan_json(text, 0)  # ten times as fast as `decode`, which also skips blanks
+        case, end = _scan_json(text, 0)  # ten times as fast as `decode`, which also skips spaces
         if end != len(text):
             raise JSONDecodeError("Extra data", text, len(text) - len(text[end:].lstrip(JSON_BLANKS)))
     except JSONDecodeError as error:

@@ -33,7 +33,7 @@ class CheckedLayer(Record):
     """A shape-preserving layer or function, and the check of its input."""
 
     parameters: tuple[str, ...]
-    """The parameter names in PyTorch. A default that the check reads follows the name, as in `dim=1`."""
+    """The parameter names in PyTorch, each with its default if the check uses the default, as in `dim=1`."""
     check: Check
 
     def bind_arguments(self, positional: tuple[object, ...], keywords: CheckedArguments) -> dict[str, object]:

@@ -152,7 +152,7 @@ def is_shape(text: str, *, precedes_shape: bool = False) -> bool:
     """Return whether a string is a shape rather than a word.
 
     A shape starts with a digit, `-`, `?` or a bracket, contains a comma, or has the format in which a tool prints
-    shapes. Names separated by blanks are a shape if every word is a number or at most `MAX_LOOSE_NAME_LENGTH`
+    shapes. Names separated by spaces are a shape if every word is a number or at most `MAX_LOOSE_NAME_LENGTH`
     characters long, or if `precedes_shape` is True, that is, if another shape follows.
 
     >>> is_shape("2x3"), is_shape("N,-1"), is_shape("(4)"), is_shape("foo"), is_shape("x.view(2,3)")
@@ -546,7 +546,7 @@ def _recognize_pattern(user_input: UserInput) -> list[str] | None:
 
 
 PRINTED_ARRAY = re.compile(r"array\(\[\s*\d+(?:\s*,\s*\d+)+\s*\](?:, dtype=\w+)?\)")
-"""A regular expression for a printed array of numbers, the form in which interpreters of models print shapes."""
+"""A regular expression for a printed array of numbers, as model runtimes print shapes."""
 
 
 LITERAL_TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")

@@ -259,8 +259,9 @@ def resolve_aliases(
 def replace_framework_word(words: Sequence[str]) -> Sequence[str]:
     """Replace a leading framework name with the option `--dialect`.
 
-    The words are returned unchanged unless an op, a framework's function or a shape follows the name. Raises
-    `ShapeError` (usage) if `--dialect` names another framework.
+    The words are returned unchanged unless an op, a framework's function or a shape follows the name. If a shape
+    follows the name, the op is `reshape`, and the word `to` is dropped. Raises `ShapeError` (usage) if `--dialect`
+    names another framework.
 
     >>> replace_framework_word(["onnx", "reshape", "2,3,4", "0,-1"])
     ['reshape', '2,3,4', '0,-1', '--dialect', 'onnx']

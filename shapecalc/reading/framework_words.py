@@ -74,7 +74,7 @@ def translate_framework_call(words: Sequence[str], dialect: str, *, with_input: 
     >>> translate_framework_call(["expand_dims", "2,3", "1", "-d", "tf"], "tensorflow", with_input=True)
     (['unsqueeze', '2,3', '--axes', '1', '-d', 'tf'], 'tensorflow')
     """
-    call = find_framework_call(words[0], dialect) if words else None
+    call = find_framework_function(words[0], dialect) if words else None
     if call is None:
         return None
     op, signature = call
@@ -99,32 +99,32 @@ def translate_framework_call(words: Sequence[str], dialect: str, *, with_input: 
     return [*line, *options], dialect or next(name for name in FRAMEWORKS if signature.exists_in(name))
 
 
-def _check_input_rank(word: str, text: str) -> None:
+def _check_input_rank(name: str, text: str) -> None:
     """Raise `ShapeError` (usage) if a function does not support the rank of an input.
 
-    `word` is the name of the function, and `text` is the shape of the input.
+    `name` is the name of the function, and `text` is the shape of the input.
     """
-    low, high = INPUT_RANKS.get(word, (0, None))
+    low, high = INPUT_RANKS.get(name, (0, None))
     if high is None or text == "-" or is_file_argument(text):
         return
     rank = len(parse_shape(text))
     if not low <= rank <= high:
         takes = f"{low}" if low == high else f"{low} to {high}"
-        hint = f"write {'transpose' if word == 't' else 'matmul'}"
-        raise usage_error(f"{word} takes {takes} dims, and the input has {rank_text(rank)}", hint, argument="input")
+        hint = f"write {'transpose' if name == 't' else 'matmul'}"
+        raise usage_error(f"{name} takes {takes} dims, and the input has {rank_text(rank)}", hint, argument="input")
 
 
-def find_framework_call(word: str, dialect: str = "") -> OpCall | None:
+def find_framework_function(name: str, dialect: str = "") -> OpCall | None:
     """Return the op and the signature of a framework's function.
 
     Returns None if no function with this name is translated. The signature of `dialect` is preferred, then those of
     `FRAMEWORKS` in their order.
     """
-    if word in OPS or word[-2:-1].isdigit() or word[:1].isupper():
+    if name in OPS or name[-2:-1].isdigit() or name[:1].isupper():
         return None
     calls = [
         (op, signature)
-        for op, signature in calls_by_name().get(word, ())
+        for op, signature in calls_by_name().get(name, ())
         if {argument.param for argument in signature.arguments if not argument.default} <= op.param_names
     ]
     for framework in filter(None, (dialect, *FRAMEWORKS)):

@@ -168,5 +168,5 @@ def _to_literal(text: str) -> str:
 
 
 def _quote_shape(text: str) -> str:
-    """Quote a shape with blanks for the option `--input`."""
+    """Quote a shape that contains spaces for the option `--input`."""
     return f'"{text}"' if " " in text and text[:1] not in "[({" else text

@@ -191,8 +191,8 @@ def _omit_transposes(trace: Trace) -> Iterator[MisreadRequest]:
             yield _replace_arguments(trace, **{stage.argument: None}), f"the transpose {stage.label} was left out"
 
 
-def _flip_switch(trace: Trace) -> Iterator[MisreadRequest]:
-    """Yield the request with the other setting of its dialect's switch."""
+def _misread_switch(trace: Trace) -> Iterator[MisreadRequest]:
+    """Yield the request with the opposite setting of its dialect's switch."""
     switch = DIALECTS[trace.dialect].switch
     if switch is not None and switch.name in trace.options:
         on = bool(trace.options[switch.name])
@@ -226,7 +226,7 @@ MISTAKE_KINDS: Mapping[str, Callable[[Trace], Iterator[MisreadRequest]]] = {
     "zero of the input": _copy_zeros_from_input,
     "zero miscounted": _miscount_zeros,
     "transpose left out": _omit_transposes,
-    "switch": _flip_switch,
+    "switch": _misread_switch,
     "transpose for reshape": _transpose_instead_of_reshape,
     "reshape for transpose": _reshape_instead_of_transpose,
 }

@@ -77,7 +77,7 @@ class CutState:
         self.length = max(1, min(self.length + offset, self.piece_length))
 
     def keep_cuts(self) -> None:
-        """Fix the current length, so that the new pieces can be cut.
+        """Keep the current piece length, so that the resulting pieces can be cut in turn.
 
         If the remainder is not 0, nothing is changed.
         """

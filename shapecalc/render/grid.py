@@ -75,8 +75,8 @@ The second element along each axis is also compared, because larger tensors may 
 """
 
 
-class Element(Record):
-    """The text of an element in a table, with the index of the element in the input."""
+class ElementCell(Record):
+    """A table cell: the text of an element, with the index of the element in the input."""
 
     text: str
     input_index: Index | None
@@ -102,7 +102,7 @@ class ElementTable(Record):
     """The index of the element around which the table is drawn."""
     element_width: int
     """The maximum width of an element, in character cells."""
-    element_at: Callable[[Index], Element]
+    element_at: Callable[[Index], ElementCell]
     tinted_axis: int | None = None
     """The input axis whose index determines the background colour of an element, or None for no colours."""
 
@@ -596,7 +596,7 @@ def draw_question_grid(
     if cursor is None:
         input_table = replace(input_table, position_text="")
     else:
-        output_table = replace(output_table, element_at=lambda _: Element(glyphs.placeholder, (), False))
+        output_table = replace(output_table, element_at=lambda _: ElementCell(glyphs.placeholder, (), False))
     return stack_texts(arrange_tables([input_table, output_table][:table_count], width, height, glyphs))
 
 
@@ -659,13 +659,13 @@ def _tensor_table(
     point = path.tensors[tensor_index]
     focus = (0,) * len(point.shape) if index is None else index
 
-    def make_element(element_index: Index) -> Element:
+    def make_element(element_index: Index) -> ElementCell:
         source = path.source_index(tensor_index, element_index)
         if not isinstance(source, tuple):
             text = glyphs.shade if value is None else clip_text(str(source), MAX_VALUE_WIDTH, glyphs)
-            return Element(text, None, is_highlighted(element_index, source))
+            return ElementCell(text, None, is_highlighted(element_index, source))
         shown = ravel(source, path.tensors[0].shape) if value is None else value(source)
-        return Element(
+        return ElementCell(
             clip_text(escape_unprintable(str(shown)), MAX_VALUE_WIDTH, glyphs),
             source,
             is_highlighted(element_index, source),

@@ -399,8 +399,8 @@ def is_first_step_with_parameters(_answer: Trace | Chain, layout: StageLayout, s
     )
 
 
-def picture_subject(layout: StageLayout, step: Step) -> str:
-    """Return the dims that the picture of a step explains.
+def format_drawn_dims(layout: StageLayout, step: Step) -> str:
+    """Format the dims that the picture of a step shows.
 
     These are all dims with equal windows, or the joined axis. The text is empty for other pictures.
     """
@@ -426,7 +426,7 @@ def draw_windows(
     why = (
         step.why if cell.dim is not None else arithmetic_with_placeholder(step, cell.placeholder or glyphs.placeholder)
     )
-    lines = wrap_line(Text(f"{layout.name}  {picture_subject(layout, step)}: {why}", "bold"), width)
+    lines = wrap_line(Text(f"{layout.name}  {format_drawn_dims(layout, step)}: {why}", "bold"), width)
     size, count = (cell.dim, numbers["size"]) if request.get("transposed") else (numbers["size"], cell.dim)
     is_known = is_concrete([numbers[name] for name in WINDOW_DEFAULTS])
     if isinstance(size, int) and isinstance(count, int) and size and is_known:

@@ -22,7 +22,7 @@ from shapecalc.core.origins import (
 from shapecalc.core.text import dim_text, escape_unprintable, join_with_and, shape_text
 from shapecalc.render.canvas import UNICODE, GlyphSet, make_style, stack_texts, wrap_line
 from shapecalc.render.flow import NO_PLACEHOLDERS, Placeholders, column_placeholders
-from shapecalc.render.operands import draw_operand_table, picture_subject
+from shapecalc.render.operands import draw_operand_table, format_drawn_dims
 from shapecalc.render.pictures import draw_picture, drawn_layout_index, has_own_picture
 from shapecalc.render.stage_layout import (
     INFER_RULES,
@@ -85,7 +85,7 @@ def reason_title(answer: Trace | Chain, step_index: int) -> str:
     number = layout_index(all_layouts, step_index) + 1 if all_layouts else 1
     stage = f"stage {number} of {len(all_layouts)}" if len(all_layouts) > 1 else ""
     step = answer.steps[step_index] if step_index < len(answer.steps) else None
-    name = (all_layouts and step and picture_subject(all_layouts[number - 1], step)) or (
+    name = (all_layouts and step and format_drawn_dims(all_layouts[number - 1], step)) or (
         _step_name(step) if step else ""
     )
     return " · ".join(filter(None, ("Why", stage, name)))

@@ -533,7 +533,7 @@ def generate_matmul(random: Random, difficulty: Difficulty) -> str:
 
 @_register_kind("end-to-end", "operands", 1, END_TO_END)
 def generate_concat(random: Random, difficulty: Difficulty) -> str:
-    """Generate a concatenation of operands that differ only along its axis."""
+    """Generate a concatenation of operands whose shapes differ only along the concatenated axis."""
     shape, axis = _random_shape(random, difficulty), random.randrange(difficulty.rank)
     other = [*shape[:axis], random.randint(2, difficulty.largest_dim), *shape[axis + 1 :]]
     return _format_line(CONCAT, shape, other, "--axis", axis)

@@ -199,13 +199,13 @@ class Progress:
 
         Returns an empty string if there is none, or if it was reported already.
         """
-        complaint = next((text for text, is_reported in self._save_errors.items() if not is_reported), "")
-        if complaint:
-            self._save_errors[complaint] = True
-        return complaint
+        message = next((text for text, is_reported in self._save_errors.items() if not is_reported), "")
+        if message:
+            self._save_errors[message] = True
+        return message
 
-    def _set_error_message(self, complaint: str) -> None:
-        self._save_errors.setdefault(escape_unprintable(complaint), False)
+    def _set_error_message(self, message: str) -> None:
+        self._save_errors.setdefault(escape_unprintable(message), False)
 
 
 def _parse_progress(content: Any) -> tuple[frozenset[str], Tally]:

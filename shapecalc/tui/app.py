@@ -470,7 +470,7 @@ class ShapecalcApp(App[QuestionResult]):
             self.explore.action_equiv()
         if not self.is_headless:
             # without `freeze`, each garbage collection scans all loaded modules and delays keys; with this threshold, a
-            # collection occurs about every 100 key presses, with the default of 700 every 2
+            # collection occurs about every 100 key presses; with the default of 700, about every 2
             self.call_after_refresh(gc.freeze)
             gc.set_threshold(50_000)
         if sys.platform != "win32" and not (self.is_headless or self.is_web):

@@ -482,8 +482,8 @@ class TaskScreen(Dialog[Question | None]):
 
     def warn_about_progress(self) -> None:
         """Warn the user once if the progress cannot be saved."""
-        if complaint := self.progress.pop_error_message():
-            self.notify(complaint, severity="warning", markup=False)
+        if message := self.progress.pop_error_message():
+            self.notify(message, severity="warning", markup=False)
 
     def on_resize(self) -> None:
         """Hide the border in a short terminal, and update the line of keys."""

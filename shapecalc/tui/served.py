@@ -28,10 +28,10 @@ MAX_COURSE_BYTES = 100_000
 
 
 def app_command(question: Question, course: Course | None = None, site: str = "") -> list[str]:
-    """Return the command line of a process that opens the app at a question.
+    """Return the command line of a process that opens the app with `question`.
 
-    A file name in the question is replaced with the shape of the file. If `course` is not None, the app opens its
-    lessons, without speaker notes. `site` is the address of the static page for small screens.
+    A file name in the question is replaced with the shape of the array in the file. If `course` is not None, the app
+    opens its lessons, without speaker notes. `site` is the address of the static page for small screens.
 
     Raises `ShapeError` (file) if the file cannot be used, or if the course is too long for a command-line argument.
     """

@@ -65,8 +65,8 @@ def parse_opening_question(fields: list[Any], link: list[str] | None = None) -> 
 
     The error message is empty unless the link is invalid.
 
-    >>> question, step, complaint = parse_opening_question(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
-    >>> question.texts["input"], step, complaint
+    >>> question, step, message = parse_opening_question(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
+    >>> question.texts["input"], step, message
     ('2,3', 0, 'a link may not name a file')
     """
     try:

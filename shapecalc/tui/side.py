@@ -199,7 +199,7 @@ def sign_lines(pictures: str, width: int) -> list[Text]:
 
 
 def signs_text(pictures: str, width: int, height: int) -> Text:
-    """Format the signs that occur in pictures below a title; the text is empty if they do not fit.
+    """Format a titled legend of the symbols in `pictures`, or return an empty text if it does not fit.
 
     >>> print(signs_text("a 2 ─── a 2", 60, 9))
     Signs

@@ -24,7 +24,7 @@ from shapecalc.reading.code.namespaces import FUNCTIONAL, NOT_IN_TORCH, NOT_METH
 from shapecalc.reading.code.ops import SHAPE_CHANGING_FUNCTIONS
 from shapecalc.reading.code.shape_functions import SHAPE_FUNCTION_NAMES
 from shapecalc.reading.code.sizes import CREATION_FUNCTIONS, SIZE_FUNCTIONS
-from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS, RESULT_LAYERS
+from shapecalc.reading.code.tuple_layers import FUNCTIONS_OF_LAYERS, OPLESS_LAYERS
 from shapecalc.reading.code.values import tensors_in
 from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
 from shapecalc.reasoning.answers import answer_code
@@ -160,7 +160,7 @@ def test_every_known_call_is_drawn():
     known = {
         *(*CHECKED_LAYERS, *CHECKED_FUNCTIONS, *SHAPE_CHANGING_FUNCTIONS, *SHAPE_PRESERVING_FUNCTIONS, *SIZE_FUNCTIONS),
         *(*LAYERS, *MULTI_OPERAND_FUNCTIONS, *CREATION_FUNCTIONS, *SHAPE_FUNCTION_NAMES, *LIST_FUNCTIONS),
-        *(*RESULT_LAYERS, *FUNCTIONS_OF_LAYERS),
+        *(*OPLESS_LAYERS, *FUNCTIONS_OF_LAYERS),
     }
     assert {name for name in known if not re.search(rf"(?<!\w){re.escape(name)}\(", text)} == {*UNDRAWN.split()}
 

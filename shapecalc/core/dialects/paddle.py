@@ -76,7 +76,7 @@ def unsqueeze(shape: Shape, _rules: base.RequestRules, axes: tuple[int, ...] | N
     Returns None for other requests, which `Op.resolve` resolves.
     """
     ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
-    return None if axes is None or ascending else _insert_one_by_one(shape, axes)
+    return None if axes is None or ascending else _insert_unit_dims_in_order(shape, axes)
 
 
 def unsqueeze_rank_error(
@@ -90,7 +90,7 @@ def unsqueeze_rank_error(
     )
 
 
-def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> Stages:
+def _insert_unit_dims_in_order(shape: Shape, axes: tuple[int, ...]) -> Stages:
     """Insert dims of 1 in the order of `axes`.
 
     Each axis is an index of the intermediate shape. Source: paddle.unsqueeze, measured; according to the documentation,

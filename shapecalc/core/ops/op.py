@@ -102,7 +102,7 @@ class Op(Record):
     versions of this op.
     """
     uses_switch: bool = False
-    """Whether the result depends on a dialect's switch for 0, such as ONNX's `allowzero`."""
+    """Whether the result depends on the switch for the meaning of 0 in a shape, such as ONNX's `allowzero`."""
     default_dialect: str = "onnx"
     keeps_element_count: bool = True
     """Whether the element counts of input and output are always equal."""

@@ -83,7 +83,8 @@ def _roll_axis(shape: Shape, shift: int, axis: int) -> Stages:
 def _pair_shifts(shift: Axes, axis: Axes | None, rules: RequestRules) -> tuple[Axes, Axes | None]:
     """Return one shift for each axis, and the axes.
 
-    If the flattened tensor is rolled, the axes are None. Raises `ShapeError` (unpaired-shifts).
+    If the flattened tensor is rolled, the axes are None. Raises `ShapeError` (unpaired-shifts) if the numbers of shifts
+    and axes do not match.
     """
     rolls = ROLL_SEMANTICS.for_dialect(rules.dialect).rolls
     if (axis is None and rolls is RollPairing.ANY) or (not axis and rolls is RollPairing.PAIRED and len(shift) == 1):

@@ -52,9 +52,9 @@ def interpret_code(
     code declares the inputs. `sizes` maps names and unknown expressions, such as conditions, to their values. `strides`
     maps the names of tensors that are not row-major to their strides. The interpreted statements are appended to
     `records`, even if the code is refused. `entry` is the name of the function, class or method to interpret, such as
-    `Net.forward`; by default it is the last one. `path` is the file of the code: names that it imports from its own
-    package are read in their files. Calls with unknown results are appended to `unknown_calls`. Raises `ShapeError`
-    (usage) with a span for code that is not supported.
+    `Net.forward`; by default it is the last one. `path` is the file of the code: names that the code imports from its
+    own package are read from their files. Calls with unknown results are appended to `unknown_calls`. Raises
+    `ShapeError` (usage) with a span for code that is not supported.
 
     >>> from shapecalc.core.text import escape_unprintable, parse_dims, truncate
     >>> interpret_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages

@@ -80,7 +80,7 @@ def apply_binary_operator(
     """Apply a binary operator to numbers, sizes, tuples or strings.
 
     `program` gives a sum of symbolic sizes a new name. Raises `ShapeError` (usage) for such a sum without a program, a
-    division by 0, a result that is too large, or other operands.
+    division by 0, a result that is too large, or operands of other types.
     """
     if isinstance(left, tuple | str) or isinstance(right, tuple | str):
         return _apply_sequence_operator(left, symbol, right, error)

@@ -161,7 +161,7 @@ REPEATING_FUNCTIONS = {
     "_quadruple": 4,
     "pair": 2,
 }
-"""The number of repetitions of each helper function that repeats its argument unless it is a tuple.
+"""For each helper function that repeats an argument other than a tuple, the number of repetitions.
 
 Sources: timm and torchvision.
 """
@@ -262,7 +262,7 @@ MAX_PRODUCT_ITEMS = 1024
 
 
 def _product(call: Call) -> CodeValue:
-    """Return the tuples of items, one of each list, like `itertools.product`."""
+    """Return all tuples with one item of each list, like `itertools.product`."""
     lists = [CodeList(_sequence_items(value, call)).items for value in call.positional]
     count = math.prod(map(len, lists))
     if count > MAX_PRODUCT_ITEMS or call.keywords:

@@ -140,7 +140,7 @@ ACTIVATION_FUNCTIONS = {"get_activation", "get_act_layer", "create_act_layer", "
 TENSOR_CONSTRUCTORS = {"tensor", "as_tensor", "array", "asarray", "constant", "convert_to_tensor"}
 """Functions that create a tensor from nested lists."""
 TARGET_FUNCTIONS = {name for op in (RESHAPE, VIEW, EXPAND) for call in parse_signatures(op.name) for name in call.names}
-"""Functions with a target, which is a list or, for a vector, a single size."""
+"""Functions with a target shape: a list of sizes or, for a vector, a single size."""
 INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
     "int Integral": (int,),
     "Number Real": (int, float),
@@ -153,7 +153,7 @@ INSTANCE_TYPES: Mapping[str, tuple[type, ...]] = {
     "Tensor ndarray Array": (TracedTensor,),
     "Iterable Sequence": (tuple, str, CodeList, CodeDict, TracedTensor),
 }
-"""The Python types that represent instances of a type, keyed by the names of the type in code."""
+"""The Python types that represent instances of a type, keyed by the name of the type in code."""
 
 
 REFLECTION_FUNCTIONS = (
@@ -433,7 +433,7 @@ class CallEvaluator(LayerEvaluator):
             self.frame = outer
 
     def evaluate_keywords(self, node: ast.Call) -> dict[str, Binding]:
-        """Return the keyword arguments of a call, or their errors."""
+        """Return the keyword arguments of a call; an error represents an argument of unknown value."""
         keywords = dict[str, Binding]()
         for word in node.keywords:
             if word.arg is not None:
@@ -633,7 +633,7 @@ class CallEvaluator(LayerEvaluator):
     def call_iterator_function(self, node: ast.Call, name: str) -> CodeValue:
         """Call `iter` or `next`.
 
-        A generator expression is evaluated at once, so that `next` takes items of its list.
+        A generator expression is evaluated to a list at once, and `next` takes the items of this list.
         """
         if re.fullmatch(r".*\.(parameters|buffers)\(.*\)", ast.unparse(node.args[0])):
             return nan  # code uses such an iterator only for a device or an element type
@@ -750,17 +750,17 @@ class CallEvaluator(LayerEvaluator):
         return value
 
     def get_dict_entry(self, node: ast.Call) -> CodeValue:
-        """Return the entry that `get` looks up in an unknown dict by a string key."""
+        """Evaluate a call of `get` with a string key on an unknown dict."""
         key, *default = self.evaluate_bindings(node.args)
         if not (isinstance(key, str) and key.isidentifier()) or not isinstance(node.func, ast.Attribute):
             raise self.unknown_function_error(node)
         return self.get_config_attribute(node, node.func.value, key, default)
 
     def get_config_attribute(self, node: ast.Call, owner: ast.expr, name: str, default: Sequence[Binding]) -> CodeValue:
-        """Return the size that an attribute of an unknown object, such as a configuration, denotes.
+        """Return the size denoted by an attribute of an unknown object, such as a configuration.
 
-        The default is returned if the user provides other attributes of the object, but not this one. If the user
-        provides none, the object may have the attribute.
+        Returns the default if the user provides sizes for other attributes of the object, but not for this one. If the
+        user provides none of them, the object is assumed to have the attribute.
         """
         path = f"{dotted_name(owner)}.{name}".lstrip(".")
         if not default or self.has_config_attribute(owner, name) is not False:
@@ -1148,7 +1148,7 @@ class CallEvaluator(LayerEvaluator):
         return value if isinstance(value, TracedTensor) else None
 
     def check_reshape_target(self, node: ast.expr) -> None:
-        """Raise `ShapeError` (usage) if a reshape target is a name that denotes no size.
+        """Raise `ShapeError` (usage) if a reshape target is a name that does not denote a size.
 
         A name denotes a size if it occurs in the shape of an input, if the user or the code assigns a number to it, or
         if it is a single letter.

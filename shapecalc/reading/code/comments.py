@@ -41,7 +41,7 @@ ANNOTATION_PART = rf"(?:{_NAMES})?({_SHAPE})"
 Group 1 matches the names, and group 2 matches the shape.
 """
 INPUTS_COMMENT = r"#+\s*shapes:\s*(.+)"
-"""A regular expression for a comment above a function or a class that declares the shapes of its inputs."""
+"""A regular expression for a comment that declares the input shapes of the function or class below it."""
 ARRAY_TYPE = r"(?:Float|Int|UInt|BFloat|Complex|Bool|Shaped|Num|Inexact|Real|Key)\d*"
 """A regular expression for the names of jaxtyping's types."""
 ARRAY_ANNOTATION = rf"\b{ARRAY_TYPE}\["
@@ -106,7 +106,7 @@ def shapes_in_comments(text: str) -> Iterator[DeclaredShape]:
 
 
 def _parse_comment(line: int, comment: str) -> Iterator[DeclaredShape]:
-    """Yield the shapes in a comment that the user or `annotate` wrote."""
+    """Yield the shapes in a comment written by the user or by `annotate`."""
     match = re.match(SHAPE_COMMENT, comment)
     parts = [re.fullmatch(ANNOTATION_PART, part) for part in comment.rpartition("# ")[2].rstrip().split("; ")]
     with suppress(ShapeError):  # the comment is prose and not a shape

@@ -83,7 +83,7 @@ UNKNOWN_KEY = float("nan")
 FALSE_ATTRIBUTES = {"is_cuda", "is_sparse", "is_nested", "is_quantized", "is_mps", "is_meta"}
 """Attributes of tensors that are False, because inputs are dense tensors on a CPU."""
 CACHE_PARTS = {"self_attention_cache", "cross_attention_cache", "is_updated"}
-"""The attributes of an empty cache of transformers that are caches, or the dict of updated layers."""
+"""The attributes of an empty transformers cache: two nested caches, and the dict of updated layers."""
 OPAQUE_ATTRIBUTES = {"dtype", "device", "requires_grad", "grad", "itemsize", "layout"}
 """Attributes of tensors that are neither tensors nor sizes."""
 
@@ -99,7 +99,7 @@ def evaluate_tensor_attribute(tensor: TracedTensor, name: str) -> CodeValue:
 
 
 def _exclude_none(value: CodeValue) -> CodeValue:
-    """Return a value that may be None as a value that is not None."""
+    """Remove None from the possible values of a value."""
     if isinstance(value, AlternativeValue):
         return value.exclude_none()
     return mark_not_none(value) if isinstance(value, TracedTensor) else value
@@ -645,7 +645,7 @@ class ExpressionEvaluator(InterpreterState):
     def lookup_entry(self, node: ast.Subscript, key: str) -> CodeValue:
         """Return the size of an entry of an unknown dict.
 
-        The user provides it for the source text of the entry, or for its key.
+        The user provides the size for the source text of the entry, or for its key.
         """
         given = self.user_value(node)
         return self.lookup_size(node, key) if given is MISSING else given

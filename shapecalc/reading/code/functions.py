@@ -435,9 +435,10 @@ class FunctionEvaluator(CallEvaluator):
     def create_object(
         self, cls: ClassValue, node: ast.stmt | ast.expr, *, has_unknown_numbers: bool = False
     ) -> ObjectValue:
-        """Create an object whose constructor arguments are provided by the user, defaults or names.
+        """Create an object.
 
-        If `has_unknown_numbers` is True, names replace the defaults that are numbers.
+        Each constructor argument is the value that the user provides, the default, or a name. If `has_unknown_numbers`
+        is True, names replace numeric defaults.
         """
         owner = ObjectValue(cls)
         initializer = self.find_initializer(owner)
@@ -449,9 +450,10 @@ class FunctionEvaluator(CallEvaluator):
         return owner
 
     def create_annotated_object(self, annotation: ast.expr | None) -> ObjectValue | None:
-        """Create a module if a parameter is annotated with its class, or return None for any other annotation.
+        """Create an instance of the module class that annotates a parameter.
 
-        The caller probably does not pass the numbers that are the defaults of the class.
+        Returns None for any other annotation. Names replace numeric defaults of the class, because the caller probably
+        passes other numbers.
         """
         name = annotation.value if isinstance(annotation, ast.Constant) else annotation and dotted_name(annotation)
         cls = self.find_value(name) if isinstance(name, str) and name else MISSING

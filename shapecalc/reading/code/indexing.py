@@ -82,7 +82,7 @@ def index_with_arrays(tensor: TracedTensor, items: Sequence[IndexItem], error: E
 def _index_strides(
     sliced: TracedTensor, arrays: Sequence[TracedTensor], array_positions: Sequence[int], shape: Shape
 ) -> Shape | None:
-    """Return the strides of the result of indexing with arrays, or None if it is unknown.
+    """Return the strides of the result of indexing with arrays, or None if they are unknown.
 
     PyTorch returns a view if all arrays are scalars, and otherwise a new tensor. The new tensor is contiguous if the
     arrays are contiguous, and the tensor is contiguous or the strides of its other axes do not ascend.

@@ -251,7 +251,7 @@ def range_conditions(
 ) -> Conditions:
     """Return the conditions under which known elements of an index are in range.
 
-    The elements of `index` select indices along the axis `axis`. If `accepts_negative` is True, negative indices count
+    The elements of `index` are positions along the axis `axis`. If `accepts_negative` is True, negative indices count
     from the end. Raises `CheckRefused` (index-out-of-range) if an element is out of range.
     """
     dim = tensor.shape[axis]

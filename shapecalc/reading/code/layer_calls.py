@@ -296,7 +296,7 @@ def _bind_bias(call: Call) -> CodeValue:
 
 
 def _add_bias_conditions(result: TracedTensor, weight: Shape, bias: TracedTensor, call: Call) -> TracedTensor:
-    """Add the conditions under which a bias fits to the result of a layer.
+    """Extend the conditions of a layer's result by those under which the bias fits.
 
     The bias of a convolution has one value for each output channel; the bias of `linear` is broadcast to the result.
     Raises `CheckRefused` if the bias does not fit.

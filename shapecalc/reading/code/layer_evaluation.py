@@ -25,8 +25,8 @@ from shapecalc.reading.code.source import dotted_name, is_preserving_layer
 from shapecalc.reading.code.tuple_layers import (
     FUNCTIONS_OF_LAYERS,
     IMPLIED_ARGUMENTS,
+    OPLESS_LAYERS,
     OTHER_TENSOR_PARAMETERS,
-    RESULT_LAYERS,
     TENSOR_PARAMETERS,
     pad_arguments,
 )
@@ -62,7 +62,7 @@ def is_not_float32(name: str) -> bool:
 
 def is_known_layer(name: str) -> bool:
     """Return whether a layer is supported."""
-    is_listed = name in RESULT_LAYERS or name in FUNCTIONS_OF_LAYERS or pad_arguments(name, (0,)) is not None
+    is_listed = name in OPLESS_LAYERS or name in FUNCTIONS_OF_LAYERS or pad_arguments(name, (0,)) is not None
     return name == "Sequential" or is_shape_preserving(name) or is_listed or is_known_function(name)
 
 
@@ -112,7 +112,7 @@ class LayerEvaluator(ExpressionEvaluator):
         if not values and isinstance(keywords.get(first), TracedTensor):
             values = [keywords.pop(first)]
         if layer.name in FUNCTIONS_OF_LAYERS and len(values) == 1 and second in keywords:
-            values = [*values, keywords.pop(second)]  # before the arguments of the layer
+            values = [*values, keywords.pop(second)]  # the target precedes the arguments of the layer
         if layer.name == "Sequential" and values:
             for index, inner in enumerate(layer.positional):
                 if isinstance(inner, ObjectValue):
@@ -144,9 +144,9 @@ class LayerEvaluator(ExpressionEvaluator):
             return self.apply_shape_preserving_layer(layer, values[0], error)
         if (padding := pad_arguments(layer.name, layer.positional)) is not None:
             return call_function("pad", [*values, *padding], {}, error)
-        if layer.name in RESULT_LAYERS and values and isinstance(values[0], TracedTensor):
+        if layer.name in OPLESS_LAYERS and values and isinstance(values[0], TracedTensor):
             own = Call(layer.name, layer.positional, layer.keywords, error)
-            return RESULT_LAYERS[layer.name].apply(values[0], own, Call(layer.name, tuple(values[1:]), keywords, error))
+            return OPLESS_LAYERS[layer.name].apply(values[0], own, Call(layer.name, tuple(values[1:]), keywords, error))
         order = layer.positional[0] if layer.positional else None
         # the axes of Keras's `Permute` start at 1
         if layer.name == "Permute" and isinstance(order, tuple) and 0 in order:
@@ -244,7 +244,7 @@ class LayerEvaluator(ExpressionEvaluator):
         return kinds[0] if kinds else tensor.kinds
 
     def type_kinds(self, node: ast.expr) -> str:
-        """Return the possible kinds of an element type, given its name or a tensor that has it."""
+        """Return the possible kinds of an element type, given its name or a tensor of this type."""
         owner = node.value if isinstance(node, ast.Attribute) and node.attr == "dtype" else node
         value = self.evaluate_binding(owner)
         if isinstance(value, TracedTensor):

@@ -851,7 +851,7 @@ LIBRARY_SOURCES: Mapping[str, str] = {
 }
 """The source of the definitions of each library, keyed by the module that exports them."""
 LIBRARY_MODULES = {"box_ops", "boxes", "det_utils", "_utils", "misc", "ops"}
-"""The modules of these libraries that code imports under their own names."""
+"""The library modules that code may import by name, as in `from torchvision.ops import boxes`."""
 IDENTIFYING_IMPORTS: Mapping[str, str] = {
     "use_fused_attn": "timm",
     "maybe_add_mask": "timm",

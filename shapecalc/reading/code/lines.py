@@ -79,7 +79,7 @@ class CodeLine(Record):
 def collect_code_lines(records: Iterable[StatementRecord]) -> list[CodeLine]:
     """Return the lines that bind or return a tensor or a size.
 
-    Executions of a statement with the same shapes are one line. The lines of a function follow its first call.
+    Executions of a statement with equal shapes are merged into one line. The lines of a function follow its first call.
     """
     lines: dict[tuple[object, ...], CodeLine] = {}
     known_conditions = set[Condition]()

@@ -91,7 +91,7 @@ def apply_pad_sequence(call: Call) -> CodeValue:
     parts = [part for part in tensors if isinstance(part, TracedTensor)] if isinstance(tensors, tuple) else []
     if not parts or len(parts) < len(tensors):  # type: ignore[arg-type]  # a tuple
         raise call.error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
-    if any(not part.rank or not _may_broadcast(part.shape[1:], parts[0].shape[1:]) for part in parts):
+    if any(not part.rank or not _can_broadcast(part.shape[1:], parts[0].shape[1:]) for part in parts):
         raise call.refusal("the sequences differ in more than their lengths")
     lengths = [part.shape[0] for part in parts]
     numbers = [length for length in lengths if isinstance(length, int)]
@@ -103,7 +103,7 @@ def apply_pad_sequence(call: Call) -> CodeValue:
     return derived_tensor((*leading, *parts[0].shape[1:]), *parts)
 
 
-def _may_broadcast(shape: Shape, target: Shape) -> bool:
+def _can_broadcast(shape: Shape, target: Shape) -> bool:
     """Return whether a tensor may broadcast to a shape."""
     pairs = zip(shape[::-1], target[::-1], strict=False)
     return len(shape) <= len(target) and not any(own != 1 and are_different_integers(own, dim) for own, dim in pairs)
@@ -147,9 +147,9 @@ def _cartesian_product(tensors: Sequence[TracedTensor], call: Call) -> CodeValue
 
 
 def _multiply_matrices(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
-    """Apply `chain_matmul` or multi_dot.
+    """Apply `chain_matmul` or `multi_dot`.
 
-    In multi_dot, the first and the last tensor may be vectors.
+    In `multi_dot`, the first and the last tensor may be vectors.
     """
     ranks, is_chain = [tensor.rank for tensor in tensors], call.name == "chain_matmul"
     ends = {2} if is_chain else {1, 2}

@@ -63,7 +63,7 @@ def _determinant(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeVal
 
 
 def _square_result(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
-    """Return a matrix of the same shape.
+    """Return a matrix with the shape of the input.
 
     Some functions also return an error code for each matrix.
     """

@@ -41,7 +41,7 @@ class UnknownCall(Record):
     proposal: Shape | None
     """The proposed shape: the shape of the first argument, or None if it is not a tensor."""
     option: str = "input"
-    """The option with which the user provides it: `input` for a shape, `where` for a number or a condition."""
+    """The option that provides the result: `input` for a shape, `where` for a number or a condition."""
     value: UserValue = None
     """The proposed value of a condition, or None."""
     placeholder: str = "NUMBER"

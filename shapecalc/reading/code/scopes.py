@@ -1,4 +1,4 @@
-"""Hold the state of an interpreter: inputs, variables, sizes and notes."""
+"""Define the state of an interpreter: inputs, variables, sizes and notes."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class InterpreterState:
         self.unknown_calls: dict[ShapeError, UnknownCall] = {}
         """The calls with unknown results, keyed by their errors."""
         self.unpacked_counts: dict[ast.expr, int] = {}
-        """The number of targets to which the result of a call is unpacked."""
+        """The number of targets to which the result of each call is unpacked."""
         self.input_groups: dict[str, tuple[TracedTensor, ...]] = {}
         """The inputs that consist of several tensors, such as the results of a call."""
         self.unchecked: dict[tuple[int, str], None] = {}

@@ -64,8 +64,8 @@ def split_entry(line: str) -> tuple[str, str]:
 def split_inputs(text: str) -> list[tuple[str, str]]:
     """Split the value of `--input` into the names and the shapes of tensors.
 
-    The name of the first tensor is empty if the text does not contain it. Raises `ShapeError` (usage) for names of dims
-    that are separated by blanks and follow the name of a tensor.
+    The name of the first tensor is empty if the text does not contain it. Raises `ShapeError` (usage) for dim names
+    that are separated by spaces and follow the name of a tensor.
 
     >>> split_inputs("x=2, 3 self.f(x, 1)=3,4"), split_inputs("b c h w")
     ([('x', '2, 3'), ('self.f(x, 1)', '3,4')], [('', 'b c h w')])
@@ -285,7 +285,7 @@ def detect_dialect(tree: ast.AST) -> str:
 
 
 def detect_entry_dialect(tree: ast.Module, entry: str) -> str:
-    """Guess the dialect of the interpreted function or class from its own modules, or else from all code."""
+    """Guess the dialect of a function or class from the modules that it uses, or else from all code."""
     selected, _ = select_entry(tree.body, entry)
     node = selected and (selected.class_node or selected.node)
     dialect = _detect_module_dialect(tree, node) if node else None
@@ -405,7 +405,7 @@ def select_entry_method(node: ast.ClassDef, *, or_last: bool = True) -> ast.Func
 
 
 def _iter_bases(node: ast.ClassDef, defined: Mapping[str, ast.stmt]) -> Iterator[ast.ClassDef]:
-    """Yield a class, and the classes of the file that it derives from."""
+    """Yield a class and those of its base classes that are defined in the same file."""
     pending, seen = [node], list[ast.ClassDef]()
     while pending:
         cls = pending.pop(0)

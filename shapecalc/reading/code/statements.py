@@ -438,7 +438,7 @@ class CodeInterpreter(AssignmentEvaluator):
         return is_declared and self.is_snippet and not any(self.is_assigned(name) for name in loaded if name)
 
     def invalidate_containers(self, statement: ast.stmt, error: ShapeError) -> None:
-        """Mark the lists and dicts that a skipped statement may change as unknown.
+        """Invalidate the lists and dicts that a skipped statement may change.
 
         A call whose result is not used may change its arguments.
         """
@@ -626,7 +626,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def invalidate_assigned_names(
         self, node: ast.If | ast.Try | ast.For | ast.While, branches: Sequence[Changes], error: ShapeError
     ) -> None:
-        """Mark the values that the branches of a condition change as unknown.
+        """Invalidate the values that the branches of a condition change.
 
         This is necessary if a branch is interrupted by a refused op.
         """
@@ -645,7 +645,7 @@ class CodeInterpreter(AssignmentEvaluator):
     def merge_branches(self, branches: Sequence[Changes], error: ShapeError) -> None:
         """Merge the changes of two branches.
 
-        A name with different values gets `error` as its value. If a branch returns or raises, the statements after the
+        A name with different values is bound to `error`. If a branch returns or raises, the statements after the
         condition belong to the other branch.
         """
         state = self.frame.state
@@ -984,7 +984,7 @@ LOOP_EXITS = ("break", "continue")
 MAX_MERGES = 6
 """The maximum number of iterations that are merged. If a value still changes, the changed names become unknown."""
 MAX_EARLY_EXITS = 4
-"""The maximum number of unknown conditions in a loop that are followed to an early end of an iteration."""
+"""The maximum number of unknown conditions in a loop body for which an early end of the iteration is interpreted."""
 MODULE_NAME = "module"
 """The value of `__name__` in interpreted code, as in an imported module."""
 LIST_METHODS = {

@@ -194,7 +194,7 @@ def _slice_scatter(tensor: TracedTensor, arguments: BoundArguments, call: Call) 
     return _replace_part(tensor, part, arguments["src"], call)
 
 
-def _flip_plane(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
+def _fliplr_or_flipud(tensor: TracedTensor, _: BoundArguments, call: Call) -> CodeValue:
     axis = 1 if call.name == "fliplr" else 0
     _require_min_rank(tensor, axis + 1, call)
     return tensor.apply(FLIP, axes=(axis,))
@@ -284,7 +284,7 @@ STATISTICS_FUNCTIONS: Mapping[str, tuple[tuple[str, ...], ResultFunction]] = {
     "take": (("index",), _take),
     "select_scatter": (("src", "dim", "index"), _select_scatter),
     "slice_scatter": (("src", "dim=0", "start", "end", "step"), _slice_scatter),
-    **dict.fromkeys(("fliplr", "flipud"), ((), _flip_plane)),
+    **dict.fromkeys(("fliplr", "flipud"), ((), _fliplr_or_flipud)),
     "adjoint": ((), _adjoint),
     "pairwise_distance": (_PAIR, _pairwise_distance),
     "dist": (("other", "p"), _distance),

@@ -29,8 +29,8 @@ Its arguments are the first input, the constructor arguments of the layer, and t
 """
 
 
-class ResultLayer(Record):
-    """The parameters and the result function of a layer that has no op."""
+class OplessLayer(Record):
+    """A layer that has no op, with its parameters and its result function."""
 
     parameters: tuple[str, ...]
     result: LayerFunction
@@ -211,39 +211,39 @@ def _transformer_stack(tensor: TracedTensor, arguments: Mapping[str, Any], call:
     layer = Call(inner.name, inner.positional, inner.keywords, call.error, call.program)
     words = {"mask": "src_mask"}
     keywords = {words.get(name, name): value for name, value in call.keywords.items()}
-    return RESULT_LAYERS[inner.name].apply(tensor, layer, replace(call, name=inner.name, keywords=keywords))
+    return OPLESS_LAYERS[inner.name].apply(tensor, layer, replace(call, name=inner.name, keywords=keywords))
 
 
 _RECURRENT = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size")
 _PLAIN = ("input_size", "hidden_size", "num_layers", "nonlinearity", *_RECURRENT[3:])
 _TRANSFORMER = ("d_model", "nhead", "dim_feedforward", "dropout", "activation", "layer_norm_eps", "batch_first")
 _NESTED = ("enable_nested_tensor", "mask_check")
-RESULT_LAYERS: Mapping[str, ResultLayer] = {
-    "Embedding": ResultLayer(
+OPLESS_LAYERS: Mapping[str, OplessLayer] = {
+    "Embedding": OplessLayer(
         (
             *("num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type", "scale_grad_by_freq"),
             *("sparse", "_weight", "_freeze"),
         ),
         _embedding,
     ),
-    "MultiheadAttention": ResultLayer(
+    "MultiheadAttention": OplessLayer(
         (
             *("embed_dim", "num_heads", "dropout", "bias", "add_bias_kv", "add_zero_attn", "kdim", "vdim"),
             *("batch_first",),
         ),
         _multi_head_attention,
     ),
-    **dict.fromkeys(("LSTM", "GRU"), ResultLayer(_RECURRENT, _recurrent_layer)),
-    "RNN": ResultLayer(_PLAIN, _recurrent_layer),
+    **dict.fromkeys(("LSTM", "GRU"), OplessLayer(_RECURRENT, _recurrent_layer)),
+    "RNN": OplessLayer(_PLAIN, _recurrent_layer),
     **dict.fromkeys(
         ("TransformerEncoderLayer", "TransformerDecoderLayer"),
-        ResultLayer((*_TRANSFORMER, "norm_first", "bias"), _transformer_layer),
+        OplessLayer((*_TRANSFORMER, "norm_first", "bias"), _transformer_layer),
     ),
-    **dict.fromkeys(("LSTMCell", "GRUCell"), ResultLayer(("input_size", "hidden_size", "bias"), _recurrent_cell)),
-    "RNNCell": ResultLayer(("input_size", "hidden_size", "bias", "nonlinearity"), _recurrent_cell),
-    "Bilinear": ResultLayer(("in1_features", "in2_features", "out_features", "bias"), _bilinear),
-    "TransformerEncoder": ResultLayer(("layer/encoder_layer", "num_layers", "norm", *_NESTED), _transformer_stack),
-    "TransformerDecoder": ResultLayer(("layer/decoder_layer", "num_layers", "norm"), _transformer_stack),
+    **dict.fromkeys(("LSTMCell", "GRUCell"), OplessLayer(("input_size", "hidden_size", "bias"), _recurrent_cell)),
+    "RNNCell": OplessLayer(("input_size", "hidden_size", "bias", "nonlinearity"), _recurrent_cell),
+    "Bilinear": OplessLayer(("in1_features", "in2_features", "out_features", "bias"), _bilinear),
+    "TransformerEncoder": OplessLayer(("layer/encoder_layer", "num_layers", "norm", *_NESTED), _transformer_stack),
+    "TransformerDecoder": OplessLayer(("layer/decoder_layer", "num_layers", "norm"), _transformer_stack),
 }
 """The layers that have no op, keyed by name."""
 TENSOR_PARAMETERS = {

@@ -82,15 +82,15 @@ class StageRefused(Exception):
 
 
 class CheckRefused(StageRefused):
-    """The exception raised if a call that adds no stage rejects its input.
+    """The exception raised if a call rejects its input, but is not represented by a stage.
 
-    For example, a shape-preserving layer adds no stage.
+    An example is the call of a shape-preserving layer.
     """
 
     def __init__(self, error: ShapeError, rule: Rule) -> None:
-        """Create the exception for an error that violates `rule`.
+        """Create the exception for an input that violates `rule`.
 
-        `args` contains the resulting error.
+        `args` contains `error` with the rule added.
         """
         super().__init__(ShapeError(replace(error.problem, rule=rule)))
 
@@ -99,7 +99,7 @@ class UnknownConditionError(ShapeError):
     """The error for a condition with an unknown truth value."""
 
     tested: tuple[Monomial, ...] = ()
-    """The unknown values that the condition tests, for example for None."""
+    """The unknown values that the condition tests, for example whether they are None."""
 
 
 class AnswerableError(ShapeError):
@@ -136,14 +136,14 @@ class ProgramSizes:
         self.conditions: dict[Condition, None] = {}
         """The conditions under which divisions of symbolic sizes have no remainder."""
         self.input_names: set[str] | None = None
-        """The names in the shapes of the inputs, or None if all names are sizes that the user writes."""
+        """The names in the shapes of the inputs, or None for code without a function, where any name may be a size."""
         self.data_dependent_names: set[str] = set()
         """The names of sizes that depend on the elements of tensors."""
         self.data_dependent_sizes: dict[int, tuple[object, Dim]] = {}
         """The scalar tensors that are used as sizes, with the names of these sizes, keyed by identity."""
 
     def is_undecided(self, problem: Problem, sizes: object) -> bool:
-        """Return whether an op may be valid after all, because the values of unknown names decide it."""
+        """Return whether the values of unknown names decide if a refused op is valid."""
         if self.input_names is None:
             return False
         free = {name for name in _names_in(sizes) if self.names.get(name) is None}
@@ -463,7 +463,7 @@ ARGUMENT_MARKS = {"stride": "s", "padding": "p", "dilation": "d", "groups": "g"}
 def _format_argument(value: CodeValue) -> str:
     """Format an argument of a layer.
 
-    Tuples are formatted without blanks. Values other than numbers, sizes and strings are formatted as `...`.
+    Tuples are formatted without spaces. Values other than numbers, sizes and strings are formatted as `...`.
     """
     if isinstance(value, tuple):
         return f"({','.join(map(_format_argument, value))})"

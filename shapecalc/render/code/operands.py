@@ -416,8 +416,8 @@ def _find_torch_function(
 ) -> str:
     """Return the qualified name of PyTorch's function for an op.
 
-    If `rank` is not 0, the function has `rank` spatial dims and the parameter `param`. `implied_options` are arguments
-    of the op that the name of the function implies, such as the kind of a pool.
+    A function for `rank` spatial dims has a parameter that corresponds to `param`; these two are not compared if `rank`
+    is 0. `implied_options` are arguments of the op that the name of the function implies, such as the kind of a pool.
     """
     return next(
         signature.path

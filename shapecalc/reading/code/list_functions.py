@@ -147,9 +147,9 @@ def _cartesian_product(tensors: Sequence[TracedTensor], call: Call) -> CodeValue
 
 
 def _multiply_matrices(tensors: Sequence[TracedTensor], call: Call) -> CodeValue:
-    """Apply `chain_matmul` or `multi_dot`.
+    """Apply `chain_matmul` or multi_dot.
 
-    In `multi_dot`, the first and the last tensor may be vectors.
+    In multi_dot, the first and the last tensor may be vectors.
     """
     ranks, is_chain = [tensor.rank for tensor in tensors], call.name == "chain_matmul"
     ends = {2} if is_chain else {1, 2}

@@ -125,7 +125,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
 
 
 def _file_name(message: ParsedMessage) -> str:
-    """Return the last two components of the path of the failing file, separated by a blank."""
+    """Return the last two components of the path of the failing file, separated by a space."""
     file = message.failing_line.file if message.failing_line else None
     return " ".join(re.split(r"[/\\]", file or "")[-2:])
 

@@ -363,7 +363,7 @@ def _parse_sizes(body: str) -> PrintedSizes | None:
 
 
 def _split_list(body: str) -> list[str]:
-    """Split a list at commas, `x`, dots or blanks."""
+    """Split a list at commas, `x`, dots or spaces."""
     if "," in body:
         words = body.split(",")
         return words[:-1] if not words[-1].strip() else words

@@ -352,7 +352,7 @@ def _floor_limit(message: ParsedMessage, target: NumericSizes) -> float:
 
 
 def _conv_rank_remedy(shape: PrintedSizes, weight: PrintedSizes, quote: str) -> str:
-    """Return the remedy for a convolution with an input of another rank than its weight."""
+    """Return the remedy for a convolution whose input and weight have different ranks."""
     match = CONV_NAME.search(quote)
     rank = len(weight) or (int(match[1]) + 2 if match else 4)
     samples = shape[0] if shape else 0
@@ -466,7 +466,7 @@ def find_rank_and_permutation(message: ParsedMessage) -> tuple[int | None, Print
 
 
 def _permutation_remedies(rank: int | None, perm: PrintedSizes, shape: PrintedSizes | None) -> Iterator[str]:
-    """Yield remedies for a permutation of another length than the rank of the tensor."""
+    """Yield remedies for a permutation whose length differs from the rank of the tensor."""
     if {*perm} != {*range(len(perm))} or rank == len(perm):
         return
     if rank in (None, 2) and perm == (2, 0, 1):

@@ -213,7 +213,7 @@ def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[s
 
 
 def _features_step(message: ParsedMessage, actual: int, expected: int) -> str:
-    """Return the advice for a table with another number of features than at fit, or an empty string."""
+    """Return the advice for a table whose number of features differs from that at fit, or an empty string."""
     if actual == 2 < expected:
         return f"a grid for a plot has 2 columns: fit a model on these 2 features, or fill the other {expected - 2}"
     is_near = max(actual, expected) < VOCABULARY_RATIO * min(actual, expected)

@@ -27,8 +27,8 @@ INTEGERS_ONLY = {int}
 """The type of JSON numbers that are dims. `14.0` and `true` equal integers in Python, but are not dims."""
 
 
-def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
-    """Return conditions as a set of strings, with the sides of each equality sorted."""
+def _normalize_conditions(conditions: Iterable[str]) -> frozenset[str]:
+    """Return a set of condition strings in which the sides of each equality are sorted."""
     return frozenset(
         [condition if "%" in condition else " == ".join(sorted(condition.split(" == "))) for condition in conditions]
     )
@@ -99,7 +99,7 @@ def meets_expectation(expected: Expectation, answer: Trace | Chain, *, strict: b
     if expected.output is None:
         return False
     expected_conditions = frozenset() if strict and expected.conditions is None else expected.conditions
-    if expected_conditions is not None and _sort_equalities(expected_conditions) != _sort_equalities(
+    if expected_conditions is not None and _normalize_conditions(expected_conditions) != _normalize_conditions(
         map(str, answer.conditions)
     ):
         return False

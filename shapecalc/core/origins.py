@@ -120,9 +120,9 @@ Origins = tuple[Origin | None, ...]
 
 
 GROUP_VERBS = ("stays", "splits into"), ("merge into", "split and merge into")
-"""The verbs for groups. The first index states whether a group has several input axes, and the second index states
-whether
-it has several output axes.
+"""The verb for each kind of group.
+
+The first index is True for several input axes, and the second for several output axes.
 """
 
 

@@ -68,9 +68,9 @@ CONTAINER_SUFFIXES = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
 MAX_LISTED_NAMES = 16
 """The maximum number of names in a hint."""
 MAX_COMPARED_LENGTH = 80
-"""The maximum length, in characters, of the prefix of a word that is compared with names."""
-MIN_LENGTH_OF_TWO_MISTAKES = 6
-"""The minimum length of a word for which a name with two typing mistakes is suggested."""
+"""The maximum number of characters of a word that are compared with names."""
+MIN_LENGTH_FOR_TWO_TYPOS = 6
+"""The minimum length of a word that may differ from a suggested name by two typing mistakes."""
 MIN_PREFIX_LENGTH = 4
 """The minimum length for suggesting a name that contains the word or is contained in it."""
 MAX_EXTRA_LETTERS = 3
@@ -840,7 +840,7 @@ def suggest_name(name: str, known_names: Iterable[str]) -> str:
     """Return a hint with the closest name, or with all names if there are few.
 
     A name is close if it differs from the word by one typing mistake. Two mistakes are allowed if the word has at least
-    `MIN_LENGTH_OF_TWO_MISTAKES` letters. If there is no such name, a name that contains the word or is contained in it
+    `MIN_LENGTH_FOR_TWO_TYPOS` letters. If there is no such name, a name that contains the word or is contained in it
     is close.
 
     >>> suggest_name("reshap", ["reshape", "shape"]), suggest_name("tran", ["transpose"]), suggest_name("z", ["a", "b"])
@@ -850,7 +850,7 @@ def suggest_name(name: str, known_names: Iterable[str]) -> str:
     """
     known_names = list(known_names)
     typed = name[:MAX_COMPARED_LENGTH].lower().strip("-='\"[](){}")
-    limit = 2 if len(typed) >= MIN_LENGTH_OF_TWO_MISTAKES else 1
+    limit = 2 if len(typed) >= MIN_LENGTH_FOR_TWO_TYPOS else 1
     distances = [(_edit_distance(typed, known.lstrip("-"), limit), known) for known in known_names]
     close = [(distance, known) for distance, known in distances if distance <= min(limit, len(typed) - 1)]
     for known in known_names if not close else ():

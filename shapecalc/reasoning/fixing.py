@@ -609,9 +609,9 @@ def propose_fallback_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
 
 
 def find_fixes(trace: Trace) -> tuple[Fix, ...]:
-    """Return the fixes of a refused request, those without conditions first.
+    """Return the fixes of a request; fixes without conditions come first.
 
-    If the request resolves for one batch size only, the fixes make it resolve for every batch size.
+    For a request that resolves for one batch size only, the fixes make it resolve for every batch size.
 
     >>> [fix.description for fix in find_fixes(resolve(make_request("reshape", "2,3,4", {"target": "5,-1"})))]
     ['write 4,-1', 'write 6,-1']

@@ -32,7 +32,7 @@ MIN_MAP_SIDE = 2
 """The side that a feature map must exceed; for smaller maps, a matching area is probably a coincidence."""
 MIN_LARGE_SIDE = 64
 """The minimum side of a square map that is explained with fewer than `MIN_CHANNELS` channels."""
-MAX_SIDE_STEP = 4
+MAX_SIDE_DIFFERENCE = 4
 """The maximum difference between the requested and the actual side of a square feature map."""
 MAX_EXTRA_TOKENS = 32
 """The maximum number of class and register tokens in addition to a grid of patches."""
@@ -259,7 +259,7 @@ class Explanation(Record):
     text: str
     """The conclusion from the arithmetic, worded as a guess."""
     advice: str
-    """The first thing to try or to check."""
+    """The first change to try, or the first value to check."""
     has_common_cause: bool
     """Whether one cause explains both numbers, so that they become equal when it is removed."""
     assumptions: int = 0
@@ -913,7 +913,7 @@ def _explain_positions(actual: int, expected: int, context: MismatchContext) -> 
         and _is_power_of_two(small)
         and large < MAX_LENGTH_RATIO * small
         and large % small != 0
-        and large - small > MAX_SIDE_STEP
+        and large - small > MAX_SIDE_DIFFERENCE
         and not context.target
     )
     if is_limit and not POSITION_WORDS.search(context.text):
@@ -1025,7 +1025,9 @@ def _explain_square_maps(actual: int, _expected: int, context: MismatchContext) 
         if side != target[axis + 1] or side < MIN_GRID_SIDE or not is_map or actual % others or -1 not in target:
             continue
         rest = actual // others
-        near = [size for size in range(side - MAX_SIDE_STEP, side + MAX_SIDE_STEP + 1) if size not in (side, 0)]
+        near = [
+            size for size in range(side - MAX_SIDE_DIFFERENCE, side + MAX_SIDE_DIFFERENCE + 1) if size not in (side, 0)
+        ]
         sides = sorted((size for size in near if rest % (size * size) == 0), key=lambda size: abs(size - side))
         extra = rest - side * side
         if sides:

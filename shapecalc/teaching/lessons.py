@@ -48,7 +48,7 @@ STRING_PATTERN = re.compile(
 )
 """The pattern of a string or comment in TOML; the group matches a quoted key before `=`."""
 STRUCTURE_PATTERN = re.compile(r"^[ \t]*\[+[ \t]*(?P<table>[\w.-]+)|^[ \t]*(?P<key>[\w-]+)[\w. \t-]*=|\{", re.M)
-"""The pattern of the start of a table, key or list entry, in TOML whose strings are removed."""
+"""The pattern of the start of a table, key or list entry in TOML without strings."""
 
 Keys = tuple[str, ...]
 KeyPath = tuple[str | int, ...]

@@ -95,7 +95,7 @@ def conv(
         channels, axes = windows.spatial_axes(shape, rules, count, layout)
         channel_sizes = _match_channels(shape[channels], channels, weight_dims, groups, transposed=transposed)
         stage.explain = lambda _: (contraction_step((channels,), *channel_sizes),)
-        keeps_none = CONV_SEMANTICS.for_dialect(rules.dialect).accepts_no_channels
+        keeps_none = CONV_SEMANTICS.for_dialect(rules.dialect).accepts_zero_channels
         if keeps_none and (weight[0] == 0 or (transposed and weight_dims.filters == 0)):
             raise rule_error(windows.WINDOW_VALUES, "PyTorch convolves with at least one filter", argument="weight")
         window_list = windows.build_windows(
@@ -172,7 +172,7 @@ class ConvSemantics(Record):
 
     Otherwise, the layout is (out, in, *kernel), or (in, out, *kernel) for a transposed convolution.
     """
-    accepts_no_channels: bool = False
+    accepts_zero_channels: bool = False
     """Whether an input without channels is accepted; its output has no channels.
 
     If so, a weight without filters is refused. Source: `Convolution.cpp` of PyTorch 2.13.
@@ -182,7 +182,7 @@ class ConvSemantics(Record):
 CONV_SEMANTICS = DialectTable(
     {
         "onnx tensorrt openvino paddle": ConvSemantics(),
-        "torch": ConvSemantics(accepts_no_channels=True),
+        "torch": ConvSemantics(accepts_zero_channels=True),
         "tensorflow tflite": ConvSemantics(filters_last=True),
     }
 )

@@ -35,7 +35,8 @@ def count_created(monkeypatch, record_class):
 @pytest.mark.parametrize("name", OPS)
 def test_steps_and_messages_are_made_when_read(name, monkeypatch):
     requests = [*concrete_requests(OPS[name])]
-    assert any(resolve(request).steps for request in requests)  # creates the functions `__init__` of the records
+    traces = [resolve(request) for request in requests]
+    assert any(trace.steps for trace in traces)  # steps and problems create the functions `__init__` of the records
     steps, problems = count_created(monkeypatch, Step), count_created(monkeypatch, Problem)
     for request in requests:
         trace = resolve(request)

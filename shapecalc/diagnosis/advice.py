@@ -349,7 +349,7 @@ def _find_steps(message: ParsedMessage) -> list[RemedyStep]:
 
 
 def _likely_steps(message: ParsedMessage, trace: Trace | None) -> Fixes:
-    """Return the steps for the wording, for an empty input and for the mismatching sizes."""
+    """Return the advice for the wording, for an empty input and for the mismatching sizes."""
     is_empty = trace is not None and 0 in trace.input and message.cause in EMPTY_REMEDIES
     phrase = find_first_step(message.quote, f"{message.nearby_text} {failing_code(message)}")
     number = UNSIGNED_NUMBER.search(message.text)

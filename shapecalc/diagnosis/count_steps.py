@@ -96,7 +96,7 @@ def has_literals(message: ParsedMessage) -> bool:
 
 
 def _literal_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step for integer literals that contradict the count, or an empty string.
+    """Return the advice for integer literals that contradict the count, or an empty string.
 
     Named dims are taken from the data or the settings, so they are right more often than numbers in the code.
     """
@@ -118,7 +118,7 @@ def _literal_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -
 
 
 def _one_dim_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step for an element count equal to the last dim of the target, or an empty string."""
+    """Return the advice for an element count equal to the last dim of the target, or an empty string."""
     if len(target) < 2 or -1 in target or count != target[-1] or count < 2 or prod(target) == count:
         return ""
     tensor = (message.line.tensor or f"({message.line.receiver})") if message.line else "x"
@@ -241,7 +241,7 @@ def _vector_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
 
 
 def _batch_step(message: ParsedMessage) -> str:
-    """Return the step for samples without a batch that reach a Reshape of Keras, or an empty string.
+    """Return the advice for samples without a batch that reach a Reshape of Keras, or an empty string.
 
     Keras 2 prints the shape of a sample, so `[]` is a sample of one value.
     """
@@ -254,7 +254,7 @@ def _batch_step(message: ParsedMessage) -> str:
 
 
 def _frozen_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step for an input that does not grow with the batch of the profile, or an empty string."""
+    """Return the advice for an input that does not grow with the batch of the profile, or an empty string."""
     shape = message.input or ()
     if not is_frozen_input(message) or count * target[0] != prod(target):
         return ""
@@ -266,7 +266,7 @@ def _frozen_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
 
 
 def _group_step(count: int, target: tuple[int, ...]) -> str:
-    """Return the step for a batch that is not a multiple of a group size, or an empty string."""
+    """Return the advice for a batch that is not a multiple of a group size, or an empty string."""
     if len(target) < 4 or target[1] != -1 or target[0] < 2 or min(target[2:]) < 1:
         return ""
     samples, rest = divmod(count, prod(target[2:]))
@@ -280,7 +280,7 @@ def _group_step(count: int, target: tuple[int, ...]) -> str:
 
 
 def _box_step(message: ParsedMessage, target: tuple[int, ...]) -> str:
-    """Return the step for two numbers of boxes of a detector, or an empty string."""
+    """Return the advice for two numbers of boxes of a detector, or an empty string."""
     sizes = {*(message.input or ())} - {*target}, {*target} - {*(message.input or ())}
     pair = [size for each in sizes for size in each if size != 1]
     is_graph = message.traits.shape_source is not None or message.framework == "tensorflow"
@@ -294,7 +294,7 @@ def _box_step(message: ParsedMessage, target: tuple[int, ...]) -> str:
 
 
 def _detector_step(count: int, target: tuple[int, ...]) -> str:
-    """Return the step for a detector with a different number of classes, or an empty string."""
+    """Return the advice for a detector with a different number of classes, or an empty string."""
     others = prod(target[1:]) if target[0] > 1 else 0
     rows = count // others if others > 0 and count % others == 0 else 0
     if rows and (text := describe_class_counts(rows, target[0])):
@@ -315,7 +315,7 @@ def _detector_step(count: int, target: tuple[int, ...]) -> str:
 
 
 def _head_step(count: int, target: tuple[int, ...]) -> str:
-    """Return the step for a detection head and a convolution of different class counts, or an empty string."""
+    """Return the advice for a detection head and a convolution of different class counts, or an empty string."""
     if len(target) != 5 or min(target) < 1 or target[1] != 3 or target[2] <= BOX_FIELDS or target[2] in CLASSES:
         return ""
     channels, rest = divmod(count, target[0] * prod(target[3:]))
@@ -332,7 +332,7 @@ def _head_step(count: int, target: tuple[int, ...]) -> str:
 
 
 def _box_fields_step(count: int, target: tuple[int, ...]) -> str:
-    """Return the step for boxes with the number of fields of a known data set, or an empty string."""
+    """Return the advice for boxes with the number of fields of a known data set, or an empty string."""
     fields = target[-1]
     if -1 not in target[:-1] or fields not in CLASSES or "a box" not in CLASSES[fields] or count % fields == 0:
         return ""
@@ -345,7 +345,7 @@ def _box_fields_step(count: int, target: tuple[int, ...]) -> str:
 
 
 def _offset_step(count: int, target: tuple[int, ...]) -> str:
-    """Return the step for a bias of a deformable convolution's offsets, or an empty string."""
+    """Return the advice for a bias of a deformable convolution's offsets, or an empty string."""
     sides = {2 * side * side: side for side in KERNEL_SIDES[1:]}
     if len(target) != 4 or target[0] != 1 or target[1] < 1 or target[2:] != (1, 1) or count % target[1] == 0:
         return ""
@@ -360,7 +360,7 @@ def _offset_step(count: int, target: tuple[int, ...]) -> str:
 
 
 def _mask_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the step for elements selected by an index and divided into rows, or an empty string."""
+    """Return the advice for elements selected by an index and divided into rows, or an empty string."""
     receiver = message.line.receiver if message.line else ""
     match = INDEXED_TENSOR.search(receiver)
     if match is None or len(target) != 2 or -1 not in target:

@@ -204,7 +204,7 @@ def _product_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[
 
 
 def _bias_step(message: ParsedMessage, names: tuple[str, ...], mismatch: LayerMismatch) -> str:
-    """Return the step for a vector with a constant in front of the sample, or an empty string."""
+    """Return the advice for a vector with a constant in front of the sample, or an empty string."""
     for name in names:
         match = CONSTANT_FIRST.match(f"{name} = {assigned_value(message, name)}")
         if match and abs(mismatch.actual - mismatch.expected) == 1 and len(names) == 2:
@@ -317,7 +317,7 @@ def _feature_map_step(message: ParsedMessage, mismatch: LayerMismatch, rows: int
 
 
 def _packed_step(mismatch: LayerMismatch) -> str:
-    """Return the step for unpacked latents in a FLUX model, or an empty string."""
+    """Return the advice for unpacked latents in a FLUX model, or an empty string."""
     if (mismatch.actual, mismatch.expected) != (16, 64) or "64, 3072" not in mismatch.rebuilt.replace("16", "64"):
         return ""
     return (

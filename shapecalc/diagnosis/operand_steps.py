@@ -386,7 +386,7 @@ def _is_attention_mask(mismatch: OperandMismatch) -> bool:
 
 
 def _mask_text(mismatch: OperandMismatch) -> str:
-    """Return the step for an attention mask whose length is not that of the keys."""
+    """Return the advice for an attention mask whose length is not that of the keys."""
     actual, wanted = mismatch.shape[-1:], mismatch.other[-1:]
     if not actual or not wanted or actual == wanted:
         return "print(mask.shape) before that line, and build the mask with the dims that the message asks for"
@@ -406,7 +406,7 @@ def _mask_text(mismatch: OperandMismatch) -> str:
 
 
 def _indexed_text(mismatch: OperandMismatch) -> str:
-    """Return the step for a value with another shape than the indexed elements."""
+    """Return the advice for a value with another shape than the indexed elements."""
     places, value = numeric_sizes(mismatch.other), numeric_sizes(mismatch.shape)
     names = ASSIGNED_VALUE.search(mismatch.line)
     name = names[1] if names else "the value"
@@ -499,7 +499,7 @@ def _last_axes_text(mismatch: OperandMismatch) -> str:
 
 
 def _membership_text(mismatch: OperandMismatch) -> str:
-    """Return the step for an equality test of two arrays of different lengths, or an empty string."""
+    """Return the advice for an equality test of two arrays of different lengths, or an empty string."""
     match = MEMBERSHIP.search(mismatch.line)
     isin = ISIN.get(mismatch.message.framework or "")
     return (
@@ -573,7 +573,7 @@ PAIRED_PICTURES = re.compile(r"(?i)mask|picture|image|pixel")
 
 
 def format_model_widths(sizes: tuple[int, ...] | None, is_certain: bool = False) -> str:
-    """Return the step for the widths of two well-known models, or an empty string.
+    """Return the advice for the widths of two well-known models, or an empty string.
 
     `is_certain` states whether the program certainly combines several models.
     """
@@ -590,7 +590,7 @@ def format_model_widths(sizes: tuple[int, ...] | None, is_certain: bool = False)
 
 
 def _format_latents(mismatch: OperandMismatch) -> str:
-    """Return the step for channels of latents in an image pipeline, or an empty string."""
+    """Return the advice for channels of latents in an image pipeline, or an empty string."""
     names = [f"{size} are those of {LATENT_MODELS[size]}" for size in mismatch.sizes or () if size in LATENT_MODELS]
     if not names or not is_image_pipeline(mismatch.message) or (mismatch.axis or 1) != 1:
         return ""
@@ -1197,7 +1197,7 @@ EINSUM_STEPS = (
 
 
 def _batch_text(mismatch: OperandMismatch) -> str:
-    """Return the step for two operands of a batched product whose batches differ."""
+    """Return the advice for two operands of a batched product whose batches differ."""
     text = f"{print_step(mismatch.message, 'a.shape, b.shape')}: their first dims, the batches, must be equal"
     one, two = mismatch.sizes or (0, 0)
     if 0 < min(one, two) != max(one, two):

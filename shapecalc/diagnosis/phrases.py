@@ -21,7 +21,7 @@ class Phrase(NamedTuple):
     expression: str = ""
     """A regular expression that must match the lower-case text; empty if `words` suffices."""
     applies: Callable[..., bool] | None = None
-    """A condition on the numbers that the groups match, or None."""
+    """A function that returns whether the row applies to the numbers in the groups, or None for any numbers."""
 
     def match(self, quote: str, text: str) -> re.Match[str] | None:
         """Match the expression in lower-case texts; return None if the row does not apply."""
@@ -1344,7 +1344,7 @@ PHRASES = (
 
 
 def find_first_step(quote: str, nearby_text: str = "") -> str:
-    """Return the step for a message with a known wording, or an empty string.
+    """Return the advice for a message with a known wording, or an empty string.
 
     The words of a row must be in the quote; its expression may also match the text around the message.
 

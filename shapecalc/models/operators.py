@@ -188,7 +188,7 @@ class OperatorSpec(Record):
     axis_rule: AxisRule | None = None
     """The axis rule of an operator that is pointwise along an axis."""
     has_windows: bool = False
-    """Whether the operator reads windows, so that an axis of its output may be shorter than that of its input."""
+    """Whether the operator reads windows, so that an output axis may be shorter than the input axis."""
     mark_rule: MarkRule | None = None
     """The mark rule of an operator that moves elements along the batch axis."""
     marks_unknown_shapes: bool = False

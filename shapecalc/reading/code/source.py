@@ -94,7 +94,7 @@ def _is_incomplete(dims: str) -> bool:
 
 
 def split_named_shape(piece: str, *, is_last: bool = False) -> tuple[str, str]:
-    """Split `NAME=SHAPE` at its first `=`, or at its last `=` if `is_last` is True.
+    """Split `NAME=SHAPE` at the first `=`, or at the last `=` if `is_last` is True.
 
     An `=` inside brackets does not count. The name is empty if there is no `=`.
     """

@@ -157,12 +157,28 @@ def draw_report(
         flow_text = draw_flow(answer, width=width, height=free_lines, glyphs=glyphs)
     steps_drawn = steps_to_draw(answer, width)
     free_lines -= _terminal_line_count(flow_text, width) + 1 + (len(steps_drawn) > 1)
-    pictures = (draw_picture(answer, at, width=width, glyphs=glyphs) for at in steps_drawn)
-    shown = next((text for text in pictures if _terminal_line_count(text, width) <= free_lines), None)
+    shown = None
+    for step in steps_drawn:
+        shown = _fit_picture(draw_picture(answer, step, width=width, glyphs=glyphs), width, free_lines, glyphs)
+        if shown is not None:
+            break
     omitted = len(steps_drawn) - (shown is not None)
     note = Text(f"{format_count(omitted, 'more picture', 'more pictures')}: {more_command}", "dim")
     picture_lines = [] if shown is None else [Text(""), shown]
     return stack_texts([flow_text, *picture_lines, *([note] if omitted else []), Text(""), steps])
+
+
+def _fit_picture(picture: Text, width: int, height: int, glyphs: GlyphSet) -> Text | None:
+    """Return a picture of at most `height` lines, or None if the picture is too high.
+
+    If a picture is too high, its lines that contain only an ellipsis are omitted. Such a line separates the first
+    windows from the last window, whose numbers already show the omission.
+    """
+    if _terminal_line_count(picture, width) <= height:
+        return picture
+    lines = [line for line in picture.split("\n", allow_blank=True) if line.plain.strip() != glyphs.ellipsis]
+    shortened = stack_texts(lines)
+    return shortened if _terminal_line_count(shortened, width) <= height else None
 
 
 def _terminal_line_count(text: Text, width: int) -> int:

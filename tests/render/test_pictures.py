@@ -16,6 +16,7 @@ from shapecalc.core.rules import COPIED_ZERO
 from shapecalc.render import wires
 from shapecalc.render.flow import draw_flow
 from shapecalc.render.pictures import draw_picture
+from shapecalc.render.report import draw_report
 from shapecalc.render.rulers import is_regrouping_step
 from shapecalc.render.stage_layout import stage_layouts
 from tests.render.questions import answer_to
@@ -253,3 +254,12 @@ def test_wrong_bar_through_a_mix_is_detected(monkeypatch):
                 patch.setattr(wires, "is_partially_connected", knots)
                 ((_, sources),) = wire_sources(draw_flow(answer))
                 assert (sources == expected) is is_correct
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_report_omits_ellipsis_line_of_windows_that_are_one_line_too_high(width):
+    answer = answer_to("conv 1,3,224,224 64,3,7,7 --stride 2 --padding 3")
+    lines = draw_report(answer, width=width, lines_below=1, more_command="--explain=all").plain.splitlines()
+    heads = [line.split("  ")[0] for line in lines if line.startswith(("window ", "left over", "conv     batch"))]
+    assert heads == ["window 0", "window 1", "window 111", "left over"]
+    assert len(lines) <= 23

@@ -265,7 +265,7 @@ def _operand_dim_labels(layout: StageLayout, glyphs: GlyphSet) -> dict[int, str]
 
 
 def _label_width(layout: StageLayout, glyphs: GlyphSet) -> int:
-    """Return the width of a gap in which the labels at both ends of a wire fit.
+    """Return the minimum width of a gap for the labels at both ends of a wire.
 
     The width is 0 if the stage has no labels.
     """

@@ -382,7 +382,7 @@ def _shape_rulers(cells: Sequence[DimCell], sizes: Mapping[str, int], glyphs: Gl
 
 
 def _render_rulers(rulers: BlockRulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:
-    """Draw the rulers of a block, a summary, and marks at their misaligned boundaries."""
+    """Draw the rulers of a block, marks at misaligned boundaries, and a summary."""
     labels = [f"before {ruler.label}" for ruler in rulers.before[:1]] + [ruler.label for ruler in rulers.before[1:]]
     labels += [f"after {ruler.label}" for ruler in rulers.after[:1]] + [ruler.label for ruler in rulers.after[1:]]
     label_width = max(map(len, labels), default=0) + 1

@@ -439,7 +439,7 @@ def lay_out_answer(answer: Trace | Chain) -> tuple[tuple[DimCell, ...], tuple[St
 
 
 def _empty_stage(request: Request) -> Stage:
-    """Return a stage without steps, for a request that is refused at once."""
+    """Return a stage without steps, for a request that is refused before its first step."""
     if "operands" in request.arguments or "weight" in request.arguments:
         return Stage(StageKind.BROADCAST, request.op, "", request.input)
     asked = next((value for value in request.arguments.values() if isinstance(value, tuple)), ())

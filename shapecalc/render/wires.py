@@ -221,7 +221,7 @@ def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wir
 
 
 def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
-    """Assign a column to each trunk with few crossings of wires.
+    """Assign a column to each trunk so that few wires cross.
 
     Returns None if wires of different trunks would overlap.
     """

@@ -161,6 +161,8 @@ XARRAY_SIZES = re.compile(
 """The dim and its two sizes, as printed by xarray."""
 ASSIGNMENT = re.compile(r"\s*[\w.]+\[.{1,60}?\] ?= ")
 """An assignment to an item or a slice."""
+WEIGHT_ASSIGNMENT = re.compile(r"\.(?:weight|bias)\b.*=")
+"""An assignment to a weight of a layer."""
 MIN_TABLE = 64
 """The minimum length of a table with one entry for each length up to a maximum."""
 MAX_PERMUTED_RANK = 4
@@ -187,7 +189,8 @@ FRAMEWORK_REMEDIES = {
     (
         "lengths-differ",
         "xarray",
-    ): "list dims in the order of the axes, and make each coordinate from its data; edges are one more",
+    ): "print the sizes and coordinates of the array; where an array is made, list dims in the order of the axes, and "
+    "make each coordinate from its data; edges are one more",
     ("lengths-differ", "matplotlib"): "print(len(x), len(y)) before that line, and plot both from the same rows",
     ("lengths-differ", "sklearn"): "filter or split both with the same rows; fit takes (X, y), the data and its labels",
     ("lengths-differ", "jax"): "give all mapped arguments one length, or in_axes=None to one that is not mapped",
@@ -808,11 +811,23 @@ def _expand_remedy(message: ParsedMessage) -> str:
             f"other rounds up; they differ by {gap}"
         )
     if ASSIGNMENT.match(line) and len(pairs) == 1 and 1 not in pairs[0][1:]:
-        return (
-            f"the place has {pairs[0][2]} there, and the value {pairs[0][1]}: find what computed {pairs[0][2]}, such "
-            f"as a maximum length; pad or cut each value to it, or collect the values in a list"
-        )
+        return _slice_assignment_remedy(line, pairs[0][1], pairs[0][2])
     return ""
+
+
+def _slice_assignment_remedy(line: str, actual: int, expected: int) -> str:
+    """Return the fix for an assignment to a slice whose size differs from that of the value in one dim."""
+    if WEIGHT_ASSIGNMENT.search(line):
+        return (
+            f"print both shapes before that line: the weight that is copied has {actual} where the line expects "
+            f"{expected}, so it may come from another model than the line was written for; load the model it names, "
+            "and do not cut weights"
+        )
+    return (
+        f"print both shapes before that line: the target has {expected} there, and the value {actual}; if lengths "
+        f"vary, pad or cut each value to {expected}, or collect the values in a list; if both are fixed, find the "
+        "line that makes the wrong one"
+    )
 
 
 def _resize_remedy(sides: PrintedSizes, size: PrintedSizes) -> str:
@@ -821,7 +836,11 @@ def _resize_remedy(sides: PrintedSizes, size: PrintedSizes) -> str:
     `sides` are the spatial dims of the input.
     """
     if len(size) == len(sides) + 1 and size[-1] in (1, 3, 4):
-        return f"the size ends with channels: take the height and width alone, size=({size[0]}, {size[1]})"
+        return (
+            f"the size ends with {size[-1]}, probably channels: if it is that of a picture, take the height and width "
+            f"alone, size=({size[0]}, {size[1]}); if it is that of labels, load them as one number per pixel, "
+            f"({size[0]}, {size[1]})"
+        )
     if len(size) > len(sides):
         return "the input lacks a dim: give it a batch and channels, (N, C, H, W), as by x[None, None] for a picture"
     if len(sides) == len(size) + 1 and sides[0] == 1:

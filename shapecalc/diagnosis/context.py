@@ -80,7 +80,7 @@ class FailingLine(Record):
         if joined := JOINED_OPERANDS.search(code):
             code = joined[1]
         code = SUBSCRIPT.sub("", SHAPE_ATTRIBUTE.sub("", SIZES_CALL.sub("", DICT_ITEM.sub("", code))))
-        code = OBJECT_METHOD.sub("", code)
+        code = OBJECT_METHOD.sub("", CALLBACK_ARGUMENTS.sub("", code))
         found = [
             [name for name in VALUE_NAME.findall(text) if _may_be_tensor(name)]
             for text in (KEYWORD_VALUE.sub("", code), code)
@@ -236,6 +236,8 @@ AUGMENTED_ASSIGNMENT = re.compile(r"([A-Za-z_][\w.]*(?:\[[^\[\]]{0,60}\])?) ?(?:
 ASSIGNMENT = re.compile(r"^[\w.,\[\]:' ]{1,80}? ?(?:[-+*/@]|//)?=(?!=) ?")
 JOINED_OPERANDS = re.compile(r"(?:cat|concat|concatenate|[hvd]?stack)\(\s*[\[(]([^\[\]()]*)[\])]")
 """The list of operands in a call of a concatenation."""
+CALLBACK_ARGUMENTS = re.compile(r"\.(?:groupby|map|apply|agg|aggregate|pipe)\([^()]*\)")
+"""A call of a method whose arguments are functions or keys, not arrays."""
 ITEM_PAIR = re.compile(r"([A-Za-z_]\w*)\[([A-Za-z_]\w*)\] ?[-+*/] ?([A-Za-z_]\w*)\[\2\]")
 """An operation on the items of two containers with one key."""
 DICT_ITEM = re.compile(r"[\w.]+\[''\](?:\[[^\[\]]*\])*")

@@ -497,7 +497,13 @@ PHRASES = (
         "print(target.shape): class numbers are (N,); target.argmax(1) for one-hot labels, target.squeeze(1) for a "
         "last dim of 1",
     ),
-    Phrase("to sum exactly to", "let the sizes sum to {0}, or give one size for all parts", r"sum exactly to (\d+)"),
+    Phrase(
+        "to sum exactly to",
+        "print(x.shape) before that line: the size of dim {1} is {0}, which the parts must sum to; if that dim "
+        "is not the one to split, x has a dim too many or too few, or dim= is wrong; otherwise compute the parts from "
+        "x.shape[{1}]",
+        r"sum exactly to (\d+) \(input tensor's size at dimension (-?\d+)",
+    ),
     Phrase(
         "tensor with more than one", "say which truth is meant: (a == b).all(), or .any(); combine masks with & and |"
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import prod
+from math import gcd, prod
 
 from shapecalc.core.record import Record
 from shapecalc.diagnosis.causes import CAUSES
@@ -101,8 +101,9 @@ REMEDIES_BY_SUBJECT = {
     "onnx.shape_inference.infer_shapes",
     "delegate, which prepares the whole model again": "resize the inputs before the delegate is applied, "
     "or run without it to see the node that fails",
-    "check of the program": "update the program, and take files of one model and version: a check of ggml stops at a "
-    "size that the file or a setting gives; print the metadata of the file, gguf-dump FILE",
+    "check of the program": "an assertion of ggml compares two sizes: update the program, since some of its backends "
+    "lack operations, or build it without the backend; if the file may be of another model or version, compare the "
+    "sizes that the program prints when it loads the file",
     "weights of another form than the loader": "print both shapes before that line: if the file is quantized, as "
     "bnb-4bit, whose weights are packed, name it to the loader, --quantization bitsandbytes, or load the original "
     "weights; if not, take --tensor-parallel-size 1 to see whether the split is the cause, and the version of the "
@@ -452,6 +453,13 @@ def _batch_text(framework: str | None, predictions: int, targets: int) -> str:
         return (
             f"{predictions} is no multiple of {targets}, so a reshape with a fixed size may take other dims into the "
             f"batch: print the shape after each reshape, and keep the batch{keeps}"
+        )
+    factor = gcd(small, large)
+    if factor > 1 and large > MAX_BATCH:
+        return (
+            f"if the rows are pixels or tokens of maps, {predictions} = {factor}*{predictions // factor} and "
+            f"{targets} = {factor}*{targets // factor}: print the shapes of both before they are flattened; "
+            "if they are samples, find those that one side lacks"
         )
     return "find the samples that one side lacks: a filter, a sample that could not be read, or a batch of fixed size"
 

@@ -327,7 +327,7 @@ def _order_fixes(
 
 
 def _has_other_factor(message: ParsedMessage) -> bool:
-    """Return whether the first dim of a target divides the count, so that another dim may be the wrong one."""
+    """Return whether the first dim of a target divides the element count, but the product of all dims does not."""
     target, count = numeric_sizes(message.target), message.elements or 0
     if len(target) < 2 or min(target) < 1 or not 1 < target[0] < count:
         return False
@@ -352,7 +352,7 @@ def _find_steps(message: ParsedMessage) -> list[RemedyStep]:
 
 
 def _likely_steps(message: ParsedMessage, trace: Trace | None) -> Fixes:
-    """Return the advice for the wording, for an empty input and for the mismatching sizes."""
+    """Return the advice for a known wording, an empty input and mismatching sizes."""
     is_empty = trace is not None and 0 in trace.input and message.cause in EMPTY_REMEDIES
     phrase = find_first_step(message.quote, f"{message.nearby_text} {failing_code(message)}")
     number = UNSIGNED_NUMBER.search(message.text)
@@ -367,7 +367,9 @@ def _likely_steps(message: ParsedMessage, trace: Trace | None) -> Fixes:
 
 
 def _explained_steps(explanations: tuple[Explanation, ...]) -> tuple[Fixes, Fixes]:
-    """Return the advice of the first explanation, as a pair of strong and weak steps.
+    """Return the advice of the first explanation, either as a strong or as a weak step.
+
+    The first result contains the strong steps, the second the weak ones.
 
     The advice is weak if the explanation has several assumptions.
     """
@@ -658,7 +660,7 @@ def _operand_remedies(message: ParsedMessage) -> Iterator[str]:
 
 
 def _has_empty_side(shape: PrintedSizes) -> bool:
-    """Return whether one side of an image was probably empty before it was padded.
+    """Return whether an image probably had an empty side before padding.
 
     Such a side is small, and much smaller than the other side.
     """
@@ -693,7 +695,7 @@ def _op_specific_remedies(message: ParsedMessage) -> Iterator[str]:
 
 
 def _iter_expand_remedies(message: ParsedMessage, pairs: list[tuple[int, int, int]]) -> Iterator[str]:
-    """Yield remedies for an expand if either the tensor or the target may be wrong."""
+    """Yield remedies for an expand; either the tensor or the target may be wrong."""
     sizes = message.pair or next((row[1:] for row in pairs if row[1] != 1), None)
     if sizes is None or message.framework in ONNX_FRAMEWORKS:
         return
@@ -723,7 +725,7 @@ def _iter_expand_remedies(message: ParsedMessage, pairs: list[tuple[int, int, in
 
 
 def _assignment_remedy(shape: tuple[int, ...], target: tuple[int, ...]) -> str:
-    """Return the remedy for the assignment of a value to a slice of another shape."""
+    """Return the remedy for a slice assignment with a value of the wrong shape."""
     if shape == (3,) and target == (4,):
         return "if these are colours, give the value a fourth, alpha, or drop that of the picture: x[..., :3]"
     pairs = numeric_differences(shape, target) if len(shape) == len(target) else []
@@ -778,7 +780,10 @@ def _insertion_remedy(shape: tuple[int, ...], target: tuple[int, ...], line: str
 
 
 def _expand_remedy(message: ParsedMessage) -> str:
-    """Return the fix for an expand, or for an assignment to a slice, or an empty string."""
+    """Return the fix for an expand or an assignment to a slice.
+
+    Returns an empty string if no fix is known.
+    """
     shape, target = numeric_sizes(message.input), numeric_sizes(message.target)
     line = message.failing_line.text if message.failing_line else ""
     if not shape or not target:
@@ -816,7 +821,7 @@ def _expand_remedy(message: ParsedMessage) -> str:
 
 
 def _slice_assignment_remedy(line: str, actual: int, expected: int) -> str:
-    """Return the fix for an assignment to a slice whose size differs from that of the value in one dim."""
+    """Return the fix for a slice assignment in which value and slice differ in one dim."""
     if WEIGHT_ASSIGNMENT.search(line):
         return (
             f"print both shapes before that line: the weight that is copied has {actual} where the line expects "

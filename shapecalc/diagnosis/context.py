@@ -82,7 +82,7 @@ class FailingLine(Record):
         code = SUBSCRIPT.sub("", SHAPE_ATTRIBUTE.sub("", SIZES_CALL.sub("", DICT_ITEM.sub("", code))))
         code = OBJECT_METHOD.sub("", CALLBACK_ARGUMENTS.sub("", code))
         found = [
-            [name for name in VALUE_NAME.findall(text) if _may_be_tensor(name)]
+            [name for name in VALUE_NAME.findall(text) if _is_possible_tensor(name)]
             for text in (KEYWORD_VALUE.sub("", code), code)
         ]
         names = tuple(dict.fromkeys(found[0] or found[1]))
@@ -90,8 +90,8 @@ class FailingLine(Record):
         return () if is_call else names[:MAX_OPERANDS]  # a call with many arguments is not the op that failed
 
 
-def _may_be_tensor(name: str) -> bool:
-    """Return whether a name in code may have a shape: it is not a module, an object or a constant."""
+def _is_possible_tensor(name: str) -> bool:
+    """Return whether a name in code may be a tensor, not a module, an object or a constant."""
     first, _, last = name.rpartition(".")
     is_constant = bool(first) and last.isupper() and len(last) > 1
     return name.partition(".")[0] not in NOT_VALUES and name != "self" and not is_constant
@@ -447,7 +447,7 @@ def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | 
 def _has_line_completed(position: int, match: TemplateMatch, cleaned: CleanText) -> bool:
     """Return whether the line of code at a position ran without an error.
 
-    The lines of a traceback, and the line directly above the message, did not.
+    Lines of a traceback and the line directly above the message count as failed.
     """
     index = bisect_right(cleaned.line_ends, position)
     starts = (0, *cleaned.line_ends)
@@ -457,7 +457,7 @@ def _has_line_completed(position: int, match: TemplateMatch, cleaned: CleanText)
 
 
 SETTINGS_LINE = re.compile(r"[\w.]+ ?= ?[\w.]*(?:Config|Arguments|Args|Options)\(")
-"""A line that creates settings; it computes no tensor."""
+"""A line that creates a configuration object instead of a tensor."""
 SHAPE_OUTPUT = re.compile(r"(?:torch\.Size|TensorShape)\(\[?[\d, ]*\]?\)$")
 """A line that prints a shape."""
 
@@ -496,7 +496,7 @@ def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine |
 def _find_line_below(cleaned: CleanText, last: int) -> FailingLine | None:
     """Return the innermost line of the user's code in the frames below a message, or None.
 
-    Some programs print the message before the traceback; some editors print it before the frames, the innermost first.
+    Some programs print the message above the traceback. Some editors also print the innermost frame first.
     """
     ends = (*cleaned.line_ends, len(cleaned.text))
     lines = [cleaned.text[start:end].strip() for start, end in pairwise(ends[last : last + MAX_FRAMES])]
@@ -510,7 +510,10 @@ def _find_line_below(cleaned: CleanText, last: int) -> FailingLine | None:
 
 
 def _is_call_first(lines: list[str]) -> bool:
-    """Return whether the code of the first of two frames calls the function of the second."""
+    """Return whether a frame calls the function of the next frame.
+
+    If so, the outermost frame is printed first.
+    """
     frames = [(FRAME.match(line), code) for line, code in pairwise(lines)]
     pairs = pairwise([(frame, code) for frame, code in frames if frame])
     return any(

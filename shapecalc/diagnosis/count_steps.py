@@ -90,7 +90,7 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
 
 
 def has_literals(message: ParsedMessage) -> bool:
-    """Return whether the integer literals of a target, and not its names, explain an element count."""
+    """Return whether the integer literals of a target are probably wrong for the element count."""
     count = message.elements if message.input is None else size_product(message.input)
     return bool(_literal_step(message, count or 0, numeric_sizes(message.target)))
 
@@ -170,7 +170,10 @@ def _multiple_step(message: ParsedMessage, count: int, target: tuple[int, ...]) 
 
 
 def _named_classes_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the advice for a target with a named number of classes or words, or an empty string."""
+    """Return the advice for a target with a named number of classes or words.
+
+    Returns an empty string if the advice does not apply.
+    """
     texts = message.line.arguments if message.line else ()
     if len(target) != 2 or target[0] != -1 or len(texts) != 2 or not CLASS_NAME.search(texts[1]):
         return ""
@@ -229,7 +232,10 @@ def _square_step(count: int, target: tuple[int, ...]) -> str:
 
 
 def _vector_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the advice for a vector that is longer or shorter than a literal, or an empty string."""
+    """Return the advice for a vector whose length differs from a literal.
+
+    Returns an empty string if the advice does not apply.
+    """
     texts = message.line.arguments if message.line else ()
     is_multiple = max(count, target[-1]) in (3 * min(count, target[-1]), 4 * min(count, target[-1]))
     if len(target) != 2 or target[0] != 1 or texts[-1:] != (str(target[1]),) or is_multiple:
@@ -241,7 +247,7 @@ def _vector_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
 
 
 def _batch_step(message: ParsedMessage) -> str:
-    """Return the advice for samples without a batch that reach a Reshape of Keras, or an empty string.
+    """Return the advice for unbatched samples in a Keras Reshape, or an empty string.
 
     Keras 2 prints the shape of a sample, so `[]` is a sample of one value.
     """
@@ -254,7 +260,7 @@ def _batch_step(message: ParsedMessage) -> str:
 
 
 def _frozen_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the advice for an input that does not grow with the batch of the profile, or an empty string."""
+    """Return the advice for a TensorRT input with a fixed batch size, or an empty string."""
     shape = message.input or ()
     if not is_frozen_input(message) or count * target[0] != prod(target):
         return ""
@@ -315,7 +321,7 @@ def _detector_step(count: int, target: tuple[int, ...]) -> str:
 
 
 def _head_step(count: int, target: tuple[int, ...]) -> str:
-    """Return the advice for a detection head and a convolution of different class counts, or an empty string."""
+    """Return the advice for a detection head with another class count than its convolution, or an empty string."""
     if len(target) != 5 or min(target) < 1 or target[1] != 3 or target[2] <= BOX_FIELDS or target[2] in CLASSES:
         return ""
     channels, rest = divmod(count, target[0] * prod(target[3:]))
@@ -345,7 +351,7 @@ def _box_fields_step(count: int, target: tuple[int, ...]) -> str:
 
 
 def _offset_step(count: int, target: tuple[int, ...]) -> str:
-    """Return the advice for a bias of a deformable convolution's offsets, or an empty string."""
+    """Return the advice for the offset bias of a deformable convolution, or an empty string."""
     sides = {2 * side * side: side for side in KERNEL_SIDES[1:]}
     if len(target) != 4 or target[0] != 1 or target[1] < 1 or target[2:] != (1, 1) or count % target[1] == 0:
         return ""
@@ -360,7 +366,7 @@ def _offset_step(count: int, target: tuple[int, ...]) -> str:
 
 
 def _mask_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
-    """Return the advice for elements selected by an index and divided into rows, or an empty string."""
+    """Return the advice for a reshape of elements selected by an index, or an empty string."""
     receiver = message.line.receiver if message.line else ""
     match = INDEXED_TENSOR.search(receiver)
     if match is None or len(target) != 2 or -1 not in target:

@@ -35,7 +35,7 @@ RANK_CAUSES = (
     *("too-many-indices", "not-square", "rank-limit", "one-value", "batch-limit"),
 )
 """The causes of messages that contain ranks or limits instead of sizes."""
-PLACE_NUMBERS = re.compile(
+POSITION_NUMBERS = re.compile(
     r"(?i)line \d+|:\d+\b|\b0x[0-9a-f]+|\d+:\d+|\b\d+[-/]\d+[-/]\d+|\[\d+\]|-{1,6}> ?\d+|pid=\d+"
 )
 """Numbers that are file positions or times, not sizes."""
@@ -44,10 +44,10 @@ MASK_INDEX = re.compile(r"mask .{0,60}?at index (\d+).{0,80}? indexed tensor .{0
 STATE_WORDS = re.compile(r"(?i)hidden\[|attn_mask is|maximum sequence length|model input size")
 """Words of messages whose sizes need no explanation."""
 POINT_WORDS = re.compile(r"(?i)pose|rot|world|cam|point|homog|proj|extrins|intrins|trans|vert|xyz|slice|\w:\w")
-"""Words in code that slices, or that transforms points in space."""
+"""Words in code that slices tensors or transforms points in space."""
 POINT_MATRICES = ((3, 3), (3, 4), (4, 4))
 """The shapes of matrices that transform points in space."""
-MIN_PICTURE_SIDE = 8
+MIN_IMAGE_SIDE = 8
 """The minimum height and width of an image."""
 
 
@@ -85,7 +85,7 @@ def find_figures(message: ParsedMessage, trace: Trace | None) -> Figures | None:
     # every message about a mask contains the same words
     quote = "" if message.about == MASK_SUBJECT else message.quote
     after = "" if message.about == MASK_SUBJECT else message.text.partition(message.quote)[2][:MAX_DISTANCE]
-    text = PLACE_NUMBERS.sub(" ", f"{message.nearby_text} {_file_name(message)} {line} {quote} {after}")
+    text = POSITION_NUMBERS.sub(" ", f"{message.nearby_text} {_file_name(message)} {line} {quote} {after}")
     if message.op in COUNT_OPS:
         return _element_count_figures(message, text)
     if message.cause in RANK_CAUSES or count_unequal_dims(message) > 1 or _is_first_transposed(message):
@@ -140,8 +140,8 @@ def _is_first_transposed(message: ParsedMessage) -> bool:
 def _order_broadcast_sizes(message: ParsedMessage, axis: int | None, pair: tuple[int, int]) -> tuple[int, int]:
     """Return the two sizes of a broadcast, the likely actual size first.
 
-    The operands of a broadcast have no order. The actual size is the smaller one of two batches, and 4 of the channel
-    counts 3 and 4.
+    The message does not say which operand is wrong. The actual size is assumed to be the smaller of two batch sizes, or
+    4 if the channel counts are 3 and 4.
     """
     if axis == 0:
         return pair if pair == (4, 3) else (min(pair), max(pair))
@@ -268,4 +268,4 @@ def is_channel_axis(shape: PrintedSizes, axis: int) -> bool:
     if len(shape) not in (3, 4) or size_product(shape) == 0 or axis not in (len(shape) - 3, len(shape) - 1):
         return False
     sides = [size for index, size in enumerate(shape[-3:]) if index != axis - len(shape) + 3]
-    return all(not isinstance(size, int) or size >= MIN_PICTURE_SIDE for size in sides)
+    return all(not isinstance(size, int) or size >= MIN_IMAGE_SIDE for size in sides)

@@ -127,7 +127,10 @@ def _iter_size_lists(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
 
 
 def _sides_step(shape: PrintedSizes, other: PrintedSizes) -> str:
-    """Return the advice for two images or feature maps of different sizes, or an empty string."""
+    """Return the advice for two images or feature maps of different sizes.
+
+    Returns an empty string if the advice does not apply.
+    """
     rows = numeric_differences(shape, other) if len(shape) == len(other) > 2 else []
     if not rows or any(axis == 0 for axis, *_ in rows):
         return ""

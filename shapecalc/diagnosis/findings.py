@@ -226,7 +226,7 @@ def _iter_difference_findings(message: ParsedMessage) -> Iterator[str]:
 
 
 def find_extra_axis(message: ParsedMessage) -> int | None:
-    """Return the input axis that, if removed, makes the element counts of a reshape equal.
+    """Return the input axis whose removal makes the element counts of a reshape equal.
 
     Axes that leave exactly the dims of the target are preferred, then later axes. The leading batch is never removed.
     Returns None if there is no such axis.
@@ -292,7 +292,7 @@ def numeric_differences(shape: PrintedSizes, other: PrintedSizes) -> list[tuple[
 def find_differences(message: ParsedMessage) -> list[tuple[int, int, int]]:
     """Return the axes along which the two operands of a message differ, each with both sizes.
 
-    A dim of 1 is left out for a broadcast.
+    For a broadcast, axes with a size of 1 are omitted.
     """
     rows = numeric_differences(message.input or (), (message.operands or ((),))[0])
     return [row for row in rows if message.op != BROADCAST.name or 1 not in row[1:]]

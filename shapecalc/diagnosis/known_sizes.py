@@ -35,13 +35,13 @@ ANCHORS = (3, 9, 6, 4)
 """The usual numbers of boxes at each position of a map: YOLO, RetinaNet and SSD (the papers of each)."""
 MIN_SINGLE = 80
 """The minimum number of outputs that may be classes without anchors."""
-MIN_PICTURE_SIDE = 8
+MIN_IMAGE_SIDE = 8
 """The minimum height and width of an image."""
 POSE_SIZES = ((256, 192), (384, 288))
 """The input sizes of pose models. Source: the configurations of HRNet and ViTPose."""
 DETECTOR_SIDES = (320, 416, 512, 608, 640, 1280)
 """The usual sides of pictures for detectors (the configurations of YOLO and SSD)."""
-PICTURE_SIDES = (96, 128, 160, 192, 224, 256, 299, 384, *DETECTOR_SIDES)
+IMAGE_SIDES = (96, 128, 160, 192, 224, 256, 299, 384, *DETECTOR_SIDES)
 """The usual sides of pictures for detectors and classifiers (the papers of MobileNetV2, Inception v3 and ViT)."""
 BOX_COUNTS = (100, 300, 1000, 2000)
 """The usual numbers of proposals and detections (TensorFlow Object Detection API, Detectron2)."""

@@ -27,7 +27,7 @@ from shapecalc.diagnosis.evidence import (
     print_step,
 )
 from shapecalc.diagnosis.findings import find_mismatch
-from shapecalc.diagnosis.known_sizes import MIN_PICTURE_SIDE
+from shapecalc.diagnosis.known_sizes import MIN_IMAGE_SIDE
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import numeric_sizes
@@ -36,7 +36,7 @@ EMPTY_ROWS_REMEDY = (
     "print what the input is selected or cut from: find what left 0 rows, as a selection, a mask, a filter or a limit; "
     "skip the layer only if none is a valid case"
 )
-PICTURE_SHAPE = re.compile(r"shape=\((?:None|\d+), (\d+), (\d+), ([134])\)")
+IMAGE_SHAPE = re.compile(r"shape=\((?:None|\d+), (\d+), (\d+), ([134])\)")
 """The shape of a batch of images, as printed by Keras."""
 MEL_BINS = (40, 64, 80, 100, 128)
 """The usual numbers of mel bins. Source: the configurations of HiFi-GAN, Vocos, Whisper and Tacotron."""
@@ -204,7 +204,7 @@ def _product_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[
 
 
 def _bias_step(message: ParsedMessage, names: tuple[str, ...], mismatch: LayerMismatch) -> str:
-    """Return the advice for a vector with a constant in front of the sample, or an empty string."""
+    """Return the advice for a vector that starts with a constant term, or an empty string."""
     for name in names:
         match = CONSTANT_FIRST.match(f"{name} = {assigned_value(message, name)}")
         if match and abs(mismatch.actual - mismatch.expected) == 1 and len(names) == 2:
@@ -294,7 +294,10 @@ def _keras_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Re
 
 
 def _feature_map_step(message: ParsedMessage, mismatch: LayerMismatch, rows: int | None) -> str:
-    """Return the advice for an unflattened feature map or a sequence of scalars, or an empty string."""
+    """Return the advice for an unflattened feature map or a sequence of scalars.
+
+    Returns an empty string if the advice does not apply.
+    """
     is_map = (
         "nn.Linear" in mismatch.rebuilt
         and rows
@@ -327,11 +330,11 @@ def _packed_step(mismatch: LayerMismatch) -> str:
 
 
 def _image_size_step(message: ParsedMessage, mismatch: LayerMismatch) -> str:
-    """Return the advice for a Keras model of a different image size, or an empty string.
+    """Return the advice for a Keras model built for another image size, or an empty string.
 
     The text contains the size of the images. The number of flattened features is proportional to their area.
     """
-    match = PICTURE_SHAPE.search(message.text)
+    match = IMAGE_SHAPE.search(message.text)
     small, large = sorted((mismatch.actual, mismatch.expected))
     side = isqrt(large // small) if small > 0 else 0
     if match is None or message.framework != "keras" or side < 2 or side * side * small != large:
@@ -396,7 +399,7 @@ def _move_channels_step(shape: tuple[int, ...], mismatch: LayerMismatch) -> str:
     axis, rank = axes[0], len(shape)
     if rank == 3 or (rank == 5 and axis == 2):
         return f"dim {axis} is {mismatch.expected}: if those are the channels, swap the axes, x.transpose(1, {axis})"
-    if rank == 4 and axis == 2 and shape[axis] in COLOURS and mismatch.actual >= MIN_PICTURE_SIDE:
+    if rank == 4 and axis == 2 and shape[axis] in COLOURS and mismatch.actual >= MIN_IMAGE_SIDE:
         return f"dim 2 is {mismatch.expected}: if those are the channels, which are read at dim 1, x.transpose(1, 2)"
     if axis == rank - 1 and shape[axis] <= min(shape[1:axis], default=0):
         order = ", ".join(map(str, (0, axis, *range(1, axis))))
@@ -406,7 +409,7 @@ def _move_channels_step(shape: tuple[int, ...], mismatch: LayerMismatch) -> str:
 
 
 def _write_for_framework(step: str, framework: str | None) -> str:
-    """Replace the code of PyTorch in a step by that of Paddle or NumPy, if the framework takes their arrays."""
+    """Replace PyTorch code in a step by Paddle or NumPy code, depending on the framework."""
     if framework == "paddle":
         return PERMUTE_CALL.sub(r"x.transpose([\1])", step).replace("x.transpose(1, ", "paddle.moveaxis(x, 1, ")
     if framework in FILE_FRAMEWORKS:
@@ -415,7 +418,10 @@ def _write_for_framework(step: str, framework: str | None) -> str:
 
 
 def _convert(message: ParsedMessage, pair: tuple[int, int]) -> str:
-    """Return the code that converts an image; code for tensors is returned for PyTorch only."""
+    """Return the code that converts an image.
+
+    The code for tensors is included only for PyTorch, ONNX Runtime and unknown frameworks.
+    """
     is_torch = message.framework in ("torch", "onnxruntime", None)
     return CONVERSIONS[pair] if is_torch else CONVERSIONS[pair].partition(", or x")[0]
 
@@ -424,7 +430,7 @@ def _convert_image_step(message: ParsedMessage, shape: tuple[int, ...], mismatch
     """Return the advice to convert an image to the expected channels, or an empty string."""
     sides = [size for axis, size in enumerate(shape) if axis not in (0, mismatch.axis)]
     pair = (mismatch.actual, mismatch.expected)
-    is_picture = pair in CONVERSIONS and len(sides) == 2 and min(sides) >= MIN_PICTURE_SIDE
+    is_picture = pair in CONVERSIONS and len(sides) == 2 and min(sides) >= MIN_IMAGE_SIDE
     if not is_picture or (4 in pair and is_image_pipeline(message)):
         return ""
     if pair == (3, 4):

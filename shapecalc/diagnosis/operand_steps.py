@@ -28,7 +28,7 @@ from shapecalc.diagnosis.evidence import (
     recent_code,
 )
 from shapecalc.diagnosis.findings import find_differences, find_mismatch
-from shapecalc.diagnosis.known_sizes import MIN_PICTURE_SIDE
+from shapecalc.diagnosis.known_sizes import MIN_IMAGE_SIDE
 from shapecalc.diagnosis.match import PrintedSizes, find_closing_bracket, format_sizes
 from shapecalc.diagnosis.reading import ParsedMessage, size_product
 from shapecalc.diagnosis.suggestions import MAX_BATCH, numeric_sizes
@@ -185,7 +185,7 @@ def is_bordered(sizes: tuple[int, ...]) -> bool:
 
 
 def _are_maps_rounded(mismatch: OperandMismatch) -> bool:
-    """Return whether all differing dims are heights or widths that differ by a border."""
+    """Return whether only heights or widths differ, by amounts that padding or rounding may explain."""
     if SPLIT_CALL.search(mismatch.line):
         return False
     is_map_known = mismatch.shape or mismatch.line or (mismatch.axis or 0) > 1 or mismatch.message.op == CONCAT.name
@@ -406,7 +406,7 @@ def _mask_text(mismatch: OperandMismatch) -> str:
 
 
 def _indexed_text(mismatch: OperandMismatch) -> str:
-    """Return the advice for a value with another shape than the indexed elements."""
+    """Return the advice for a value whose shape differs from that of the indexed elements."""
     places, value = numeric_sizes(mismatch.other), numeric_sizes(mismatch.shape)
     names = ASSIGNED_VALUE.search(mismatch.line)
     name = names[1] if names else "the value"
@@ -433,7 +433,7 @@ def _indexed_text(mismatch: OperandMismatch) -> str:
 def _is_channel_constant(mismatch: OperandMismatch) -> bool:
     """Return whether the second operand has one value per channel of an image."""
     large = [size for size in mismatch.other if size not in (1, "?")]
-    sides = [size for size in mismatch.shape if isinstance(size, int) and size >= MIN_PICTURE_SIDE]
+    sides = [size for size in mismatch.shape if isinstance(size, int) and size >= MIN_IMAGE_SIDE]
     return len(mismatch.shape) > 2 and len(large) == 1 and large[0] in (3, 4) and len(sides) > 1
 
 
@@ -508,7 +508,7 @@ def _membership_text(mismatch: OperandMismatch) -> str:
 
 
 def _is_interpolated(mismatch: OperandMismatch) -> bool:
-    """Return whether real and generated images differ in their sides by an even number."""
+    """Return whether a side of real and generated images differs by a small even number."""
     sizes = mismatch.sizes or (0, 0)
     gap = abs(sizes[0] - sizes[1])
     return (
@@ -529,7 +529,7 @@ def _interpolated_text(mismatch: OperandMismatch) -> str:
     )
 
 
-def _are_pictures(mismatch: OperandMismatch) -> bool:
+def _are_images(mismatch: OperandMismatch) -> bool:
     """Return whether two arrays may be images with equal channels and different sides."""
     shape, other = numeric_sizes(mismatch.shape), numeric_sizes(mismatch.other)
     channels = {shape[2:], other[2:]}
@@ -703,7 +703,7 @@ BROADCAST_STEPS = (
     OperandStep(lambda mismatch: _membership_text(mismatch) != "", _membership_text),
     OperandStep(_is_interpolated, _interpolated_text),
     OperandStep(
-        lambda mismatch: len(mismatch.differences) == 2 and _are_pictures(mismatch),
+        lambda mismatch: len(mismatch.differences) == 2 and _are_images(mismatch),
         lambda mismatch: (
             f"{print_step(mismatch.message, 'a.shape, b.shape')}: one is {format_sizes(mismatch.shape)}, the other "
             f"{format_sizes(mismatch.other)}; if these are pictures, give both one size: set the size that the program "
@@ -921,7 +921,7 @@ def _is_batch(mismatch: OperandMismatch) -> bool:
 
 
 def _unusual_rank_shapes(mismatch: OperandMismatch) -> list[PrintedSizes]:
-    """Return the operands whose rank is not the rank of most operands."""
+    """Return the operands whose rank differs from that of the majority."""
     shapes = [mismatch.shape, *(mismatch.message.operands or ())]
     ranks = [len(shape) for shape in shapes]
     usual = max(ranks, key=lambda rank: (ranks.count(rank), rank)) if ranks else 0
@@ -960,10 +960,10 @@ def _layout_text(mismatch: OperandMismatch) -> str:
 
 
 def _is_skip(mismatch: OperandMismatch) -> bool:
-    """Return whether two sizes may be sides of maps of an encoder and a decoder."""
+    """Return whether two sizes may be sides of encoder and decoder feature maps in a skip connection."""
     sizes = mismatch.sizes or (0, 0)
     is_side = mismatch.axis is None or mismatch.axis > 1 or mismatch.axis == _concat_axis(mismatch)
-    is_near = min(sizes) >= MIN_PICTURE_SIDE and 1 < abs(sizes[0] - sizes[1]) < min(sizes)
+    is_near = min(sizes) >= MIN_IMAGE_SIDE and 1 < abs(sizes[0] - sizes[1]) < min(sizes)
     is_code = TOKEN_WORDS.search(mismatch.words) is None
     return _concat_axis(mismatch) == 1 and is_side and is_near and is_code and mismatch.message.framework == "torch"
 
@@ -975,8 +975,8 @@ def _skip_text(_mismatch: OperandMismatch) -> str:
     )
 
 
-def _may_be_side(mismatch: OperandMismatch) -> bool:
-    """Return whether the mismatching axis may be a side of a map."""
+def _is_possible_side(mismatch: OperandMismatch) -> bool:
+    """Return whether the mismatching axis may be the height or width of a feature map."""
     axis = mismatch.axis
     return axis is None or (0 < axis < len(mismatch.shape) - 1 if _is_tensorflow(mismatch) else axis != 1)
 
@@ -1120,7 +1120,7 @@ CONCAT_STEPS = (
         is_supported=False,
     ),
     OperandStep(
-        lambda mismatch: LEVEL_WORDS.search(mismatch.line) is not None and _may_be_side(mismatch),
+        lambda mismatch: LEVEL_WORDS.search(mismatch.line) is not None and _is_possible_side(mismatch),
         "join maps of one level of the network: check the picture size, the patch size and the strides",
         is_supported=False,
     ),
@@ -1136,9 +1136,11 @@ CONCAT_STEPS = (
 
 
 def _remapped_letter(mismatch: OperandMismatch) -> str:
-    """Return the letter of the axis that differs in the remapped shapes of an einsum, or an empty string.
+    """Return the letter of the mismatching einsum axis, or an empty string.
 
-    PyTorch puts the axes of the result first, then the summed ones in alphabetical order.
+    The axis is determined from the two remapped shapes in the message.
+
+    PyTorch permutes the operands: first the axes of the result, then the summed axes in alphabetical order.
     """
     equation, lists = EQUATION.search(mismatch.line), REMAPPED_SHAPE.findall(mismatch.message.quote)
     if equation is None or len(lists) != 2:

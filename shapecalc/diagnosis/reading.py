@@ -243,7 +243,7 @@ def _drop_less_specific(messages: list[ParsedMessage]) -> list[ParsedMessage]:
 
 
 def _is_more_specific(message: ParsedMessage, other_message: ParsedMessage) -> bool:
-    """Return whether a message has all values of another message, and further ones."""
+    """Return whether a message contains all values of another message, and more."""
     if (message.framework, message.op, message.cause) != (
         other_message.framework,
         other_message.op,
@@ -465,7 +465,7 @@ def _determine_cause(message: ParsedMessage) -> ParsedMessage:
 
 
 def is_frozen_input(message: ParsedMessage) -> bool:
-    """Return whether TensorRT tries a batch on a node whose input does not grow with it."""
+    """Return whether a message of TensorRT is about a node with a fixed batch size."""
     shape, target = message.input or (), message.target or ()
     is_profile = message.framework == "tensorrt" and PROFILE.search(message.text) is not None
     return is_profile and shape[:1] == (1,) and any(isinstance(size, int) and size > 1 for size in target[:1])

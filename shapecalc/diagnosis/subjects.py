@@ -11,7 +11,7 @@ from shapecalc.diagnosis.causes import CAUSES
 from shapecalc.diagnosis.evidence import ONNX_FRAMEWORKS, PRINT_DETAILS, failing_code, format_insertion, print_step
 from shapecalc.diagnosis.explanations import explain_message, is_channel_axis
 from shapecalc.diagnosis.findings import EXPECTED_RANK, find_dim_mismatches, iter_declaration_findings
-from shapecalc.diagnosis.known_sizes import DETECTOR_SIDES, PICTURE_SIDES, POSE_SIZES
+from shapecalc.diagnosis.known_sizes import DETECTOR_SIDES, IMAGE_SIDES, POSE_SIZES
 from shapecalc.diagnosis.match import PrintedSizes, format_sizes
 from shapecalc.diagnosis.phrases import find_first_step
 from shapecalc.diagnosis.reading import (
@@ -392,7 +392,10 @@ def _loss_remedy(message: ParsedMessage, shape: PrintedSizes, declared: PrintedS
 
 
 def _loss_rank_remedy(is_tensorflow: bool, shape: PrintedSizes, declared: PrintedSizes) -> str:
-    """Return the remedy if predictions or targets lack the last dim, or an empty string."""
+    """Return the remedy for predictions or targets that lack the last dim.
+
+    Returns an empty string if neither lacks it.
+    """
     if 1 in (*shape[-1:], *declared[-1:]) and abs(len(shape) - len(declared)) == 1:
         codes = (
             "tf.expand_dims(target, -1), or tf.squeeze(output, -1)"
@@ -412,7 +415,10 @@ def _loss_rank_remedy(is_tensorflow: bool, shape: PrintedSizes, declared: Printe
 
 
 def _loss_dims_remedy(message: ParsedMessage, shape: tuple[int, ...], declared: tuple[int, ...]) -> str:
-    """Return the remedy for predictions and targets that differ in the batch or in their sides, or an empty string."""
+    """Return the remedy for predictions and targets with different batches or sides.
+
+    Returns an empty string if the remedy does not apply.
+    """
     if len(shape) == len(declared) == 2 and declared == (1, shape[0]) != shape:
         return (
             f"the labels are ({format_sizes(declared)}) for {shape[0]} rows of predictions: if they are class numbers, "
@@ -568,7 +574,7 @@ def _iter_declared_remedies(
         yield (
             f"resize the picture to {message.pair[1]} at that side, as imgsz={message.pair[1]}, or export the model "
             f"for {message.pair[0]}"
-            if {*message.pair} <= {*PICTURE_SIDES}
+            if {*message.pair} <= {*IMAGE_SIDES}
             else f"{PRINT_DETAILS}: dim {message.dim} is declared as {message.pair[1]}; if another input takes "
             f"{message.pair[0]}, choose it by its name; if it is a side of a picture, resize that to "
             f"{message.pair[1]}, as imgsz={message.pair[1]}"
@@ -650,7 +656,10 @@ def _single_dim_remedy(mismatches: list[tuple[str, str, str]]) -> str:
 
 
 def _swapped_remedy(mismatches: list[tuple[str, str, str]]) -> str:
-    """Return the remedy for an image in NHWC instead of NCHW, or vice versa, or an empty string."""
+    """Return the remedy for an image in NHWC instead of NCHW, or vice versa.
+
+    Returns an empty string if the layout is correct or unknown.
+    """
     rows = {int(axis): (int(actual), int(declared)) for axis, actual, declared in mismatches}
     one, three = rows.get(1, (0, 0)), rows.get(3, (0, 0))
     if one[1] in CHANNELS and three[0] == one[1]:
@@ -699,7 +708,10 @@ def _same_count_remedy(shape: PrintedSizes, declared: PrintedSizes) -> str:
 
 
 def _named_input_remedy(message: ParsedMessage, mismatches: list[tuple[str, str, str]]) -> str:
-    """Return the remedy for an input identified by name or size, or an empty string."""
+    """Return the remedy for an input that its name or size identifies.
+
+    Returns an empty string if the input is not identified.
+    """
     if len(mismatches) != 1:
         return ""
     axis, actual, declared = map(int, mismatches[0])

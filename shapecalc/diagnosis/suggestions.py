@@ -48,7 +48,7 @@ RESIZE_SAMPLES_REMEDY = (
 )
 COLOUR_CHANNELS = (3, 4)
 SHAPE_CHANGES = (move_channels, drop_unit_dim, insert_unit_dims, swap_last_axes)
-MIN_PICTURE_SIDE = 32
+MIN_IMAGE_SIDE = 32
 """The minimum height and width of a target that is taken for an image."""
 MIN_MAP_FEATURES = 64
 """The minimum feature count that may be a flattened feature map."""
@@ -121,7 +121,7 @@ def _iter_batch_fixes(message: ParsedMessage, count: int, target: NumericSizes) 
         if len(target) == 2
         else len(target) == 3 and first in (*COLOUR_CHANNELS, target[1])
     )
-    if times == 3 and message.input is None and len(target) == 2 and min(target) >= MIN_PICTURE_SIDE:
+    if times == 3 and message.input is None and len(target) == 2 and min(target) >= MIN_IMAGE_SIDE:
         yield (
             (*target, 3),
             "a picture in colours has 3 values at each pixel; in grey: cv2.cvtColor(x, cv2.COLOR_BGR2GRAY)",

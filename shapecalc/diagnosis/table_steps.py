@@ -37,10 +37,10 @@ RANGE_CALL = re.compile(r"\b(?:np\.a)?range\([\w.+ -]+\)")
 """The numbers from 0 to a limit, in a line of code."""
 MIN_PIXELS = 4096
 """The exclusive lower bound of the number of pixels of an image."""
-MIN_TALL = 8
-"""The minimum ratio of the rows of a table to its possible columns."""
-MAX_TIMES = 64
-"""The maximum ratio of two row counts that is explained by a reshape."""
+MIN_TALL_RATIO = 8
+"""The minimum ratio of the row count of a table to its column count."""
+MAX_ROW_RATIO = 64
+"""The maximum ratio of two sizes that is explained by a reshape or a selection of several rows."""
 
 
 def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[s
     )
     small, large = sorted((actual, expected))
     times, remainder = divmod(large, small or large)
-    is_narrow = small * MIN_TALL <= large
+    is_narrow = small * MIN_TALL_RATIO <= large
     fitted = FIT_ARGUMENTS.search(line)
     if fitted and TEST_NAME.search(fitted[2]) and not TEST_NAME.search(fitted[1]):
         yield (
@@ -187,7 +187,7 @@ def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[s
             f"{printed}: {large} = 3*{small}, as three colours beside one value for each pixel: read both in grey, or "
             "reshape the picture to (-1, 3)"
         )
-    elif not remainder and 1 < times <= MAX_TIMES and small > 1:
+    elif not remainder and 1 < times <= MAX_ROW_RATIO and small > 1:
         yield (
             f"{printed}: {large} = {times}*{small}, so a reshape made {times} rows of one; keep the rows, "
             "x.reshape(len(x), -1), and check the number of columns that it is given"
@@ -213,14 +213,14 @@ def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[s
 
 
 def _features_step(message: ParsedMessage, actual: int, expected: int) -> str:
-    """Return the advice for a table whose number of features differs from that at fit, or an empty string."""
+    """Return the advice for a table with another number of features than in training, or an empty string."""
     if actual == 2 < expected:
         return f"a grid for a plot has 2 columns: fit a model on these 2 features, or fill the other {expected - 2}"
     is_near = max(actual, expected) < VOCABULARY_RATIO * min(actual, expected)
     if is_near and min(actual, expected) > MIN_WORDS and TEXT_WORDS.search(message.text):
         return "fit the vectorizer once, on the training texts, and call only transform on the others"
     times, remainder = divmod(actual, expected or actual)
-    if not remainder and 1 < times <= MAX_TIMES and expected > 1:
+    if not remainder and 1 < times <= MAX_ROW_RATIO and expected > 1:
         return (
             f"print the shape of the data before predict and any reshape: {actual} = {times}*{expected}, and "
             f"reshape(1, -1) makes one row of {times}; if so, keep the rows, x.reshape(-1, {expected}), or, where one "

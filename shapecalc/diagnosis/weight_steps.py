@@ -74,7 +74,7 @@ class Weights(Record):
     """The number of layers with a mismatch."""
     framework: str
     code: str = ""
-    """The line of the user's code, with the name of the node."""
+    """The failing line of the user's code, and the name of the node."""
 
     @property
     def axes(self) -> list[int]:
@@ -93,8 +93,8 @@ class Weights(Record):
         return self.name.rpartition(".")[0] or self.name or "the layer"
 
 
-def _code_of(message: ParsedMessage) -> str:
-    """Return the line of code of a message, with the name of its node."""
+def _failing_code_and_node(message: ParsedMessage) -> str:
+    """Return the failing line of code and the node name of a message."""
     return f"{message.failing_line.text if message.failing_line else ''} {message.node or ''}"
 
 
@@ -114,7 +114,7 @@ def iter_weight_steps(message: ParsedMessage) -> Iterator[str]:
     saved, built = numeric_sizes(message.input), numeric_sizes((message.operands or ((),))[0])
     if message.framework == "llama.cpp" and {*saved[len(built) :]} <= {1}:
         saved = saved[: len(built)]  # llama.cpp prints the saved shape with trailing dims of 1
-    weights = Weights(name, saved, built, len({*names}), message.framework or "", _code_of(message))
+    weights = Weights(name, saved, built, len({*names}), message.framework or "", _failing_code_and_node(message))
     one, two = weights.sizes
     values = {"one": one, "two": two, "count": weights.count, "layer": weights.layer, "name": name}
     values |= {"axis": (weights.axes or [0])[0], "moved": format_sizes((*saved[2:], *saved[1::-1]))}
@@ -139,8 +139,8 @@ def _has_kernel_last(weights: Weights) -> bool:
     return len(saved) == len(built) == 4 and saved[:2] != saved[2:] and saved[2:] == built[:2] and saved[2] == saved[3]
 
 
-def _is_turned_kernel(weights: Weights) -> bool:
-    """Return whether Keras transposed a kernel that differs from the model's in its outputs only."""
+def _is_transposed_kernel(weights: Weights) -> bool:
+    """Return whether Keras transposed the saved kernel, and only its output channels differ."""
     saved, built = weights.saved, weights.built
     is_turned = len(saved) == len(built) == 4 and (*saved[2:], saved[1]) == built[:3] and saved[0] != built[3]
     return weights.framework == "keras" and is_turned
@@ -169,14 +169,14 @@ def _is_named(pattern: re.Pattern[str], weights: Weights) -> bool:
     return pattern.search(weights.name) is not None and bool(weights.axes)
 
 
-def _differs_in_units(weights: Weights) -> bool:
-    """Return whether two shapes differ only in dims of 1."""
+def _differs_in_unit_dims(weights: Weights) -> bool:
+    """Return whether the shapes differ only by dims of 1."""
     saved, built = ([size for size in shape if size != 1] for shape in (weights.saved, weights.built))
     return saved == built and weights.saved != weights.built
 
 
 def _is_class_head(weights: Weights) -> bool:
-    """Return whether a kernel of TensorFlow or Keras differs in its outputs, one of which is a number of classes."""
+    """Return whether a kernel of TensorFlow or Keras differs in a probable number of classes."""
     is_last = weights.framework in ("tensorflow", "keras") and weights.axes == [len(weights.saved) - 1]
     return is_last and max(weights.sizes) <= MAX_CLASSES and any(size in CLASSES or size < 10 for size in weights.sizes)
 
@@ -187,14 +187,14 @@ def _is_lora_rank(weights: Weights) -> bool:
     return match is not None and weights.axes[:1] == [LORA_RANK_AXIS[match[1]]]
 
 
-def _is_other_block(weights: Weights) -> bool:
-    """Return whether a convolution of a ResNet is 1x1 on one side and 3x3 on the other."""
+def _is_other_resnet_block(weights: Weights) -> bool:
+    """Return whether a ResNet convolution is 1x1 in the checkpoint and 3x3 in the model, or vice versa."""
     kernels = {shape[2:] for shape in (weights.saved, weights.built)}
     return kernels == {(1, 1), (3, 3)} and RESNET_BLOCK.search(weights.name) is not None
 
 
 def _shard_count(weights: Weights) -> int:
-    """Return the ratio of the model's sizes to the saved ones if it is the same for all axes, or 0."""
+    """Return the rounded ratio of model sizes to saved sizes, or 0 if it varies by axis."""
     pairs = [(weights.saved[axis], weights.built[axis]) for axis in weights.axes]
     times = {round(built / saved) if saved else 0 for saved, built in pairs}
     return times.pop() if len(times) == 1 and all(built > saved for saved, built in pairs) else 0
@@ -206,8 +206,8 @@ def _are_shards(weights: Weights) -> bool:
     return is_parallel and _shard_count(weights) in (2, 4, 8, 16)
 
 
-def _is_rotated(weights: Weights) -> bool:
-    """Return whether the first dim of a 3-D kernel is the last dim in the model, or vice versa."""
+def _has_moved_end_axis(weights: Weights) -> bool:
+    """Return whether the model has the first axis of a saved 3-D kernel last, or the last axis first."""
     saved, built = weights.saved, weights.built
     return (
         len(saved) == len(built) == 5 and saved != built and built in ((*saved[1:], saved[0]), (saved[-1], *saved[:-1]))
@@ -216,7 +216,7 @@ def _is_rotated(weights: Weights) -> bool:
 
 STEPS = (
     WeightStep(
-        _is_rotated,
+        _has_moved_end_axis,
         "both have the same sizes in another order, as kernels of spconv 1 and 2: take the version of the library that "
         "wrote the checkpoint, or transpose all such kernels, after a look at how each version orders them; a reshape "
         "would mix the values",
@@ -264,7 +264,7 @@ STEPS = (
         "anew; or build the model with {one}",
     ),
     WeightStep(
-        _is_other_block,
+        _is_other_resnet_block,
         "a ResNet's block begins with a 1x1 convolution if it is a Bottleneck, and with 3x3 if it is a BasicBlock: "
         "build the model with the block of the checkpoint, whose {layer} is ({saved}), and with its depth",
     ),
@@ -284,7 +284,7 @@ STEPS = (
         "leave its in_channels or in_units out, so that they are inferred",
     ),
     WeightStep(
-        _is_turned_kernel,
+        _is_transposed_kernel,
         "the saved kernel makes {one} channels, the model's {built_last}: if this is the last layer, these follow from "
         "the number of classes, as 3*(classes+5) of a YOLO: build the model with the classes of these weights, or "
         "train this layer anew; the order of the axes is not the cause, Keras may turn a kernel that does not fit",
@@ -309,7 +309,7 @@ STEPS = (
         "one has a linear layer where the other has a 1x1 convolution: load it into its own version of the model",
     ),
     WeightStep(
-        _differs_in_units,
+        _differs_in_unit_dims,
         "only dims of 1 differ, so the sizes are right: reshape the saved one, x.reshape({shape}), or take the version "
         "of the library or of the code that wrote the checkpoint",
     ),

@@ -64,38 +64,38 @@ def iter_count_steps(message: ParsedMessage) -> Iterator[RemedyStep]:
         text = f"both hold {count} elements, more than 32 bits count: a size is wrong above, or the runtime has 32 bits"
         yield RemedyStep(text, True)
         return
-    if text := _batch_step(message):
+    if text := _batch_advice(message):
         yield RemedyStep(text, True)
         return
     found = (
-        _frozen_step(message, count, target)
-        or _group_step(count, target)
-        or _box_step(message, target)
-        or _detector_step(count, target)
-        or _box_fields_step(count, target)
-        or _offset_step(count, target)
-        or _mask_step(message, count, target)
-        or _one_dim_step(message, count, target)
-        or _factor_step(message, count, target)
-        or _literal_step(message, count, target)
-        or _multiple_step(message, count, target)
-        or _named_classes_step(message, count, target)
-        or _flatten_step(message, count, target)
-        or _square_step(count, target)
-        or _vector_step(message, count, target)
+        _frozen_advice(message, count, target)
+        or _group_advice(count, target)
+        or _box_advice(message, target)
+        or _detector_advice(count, target)
+        or _box_fields_advice(count, target)
+        or _offset_advice(count, target)
+        or _mask_advice(message, count, target)
+        or _one_dim_advice(message, count, target)
+        or _factor_advice(message, count, target)
+        or _literal_advice(message, count, target)
+        or _multiple_advice(message, count, target)
+        or _named_classes_advice(message, count, target)
+        or _flatten_advice(message, count, target)
+        or _square_advice(count, target)
+        or _vector_advice(message, count, target)
     )
-    if text := found or _weights_step(message, count, target):
+    if text := found or _weights_advice(message, count, target):
         yield RemedyStep(text, True)
-    yield RemedyStep(_print_step(message, count, target), False)
+    yield RemedyStep(_print_advice(message, count, target), False)
 
 
 def has_literals(message: ParsedMessage) -> bool:
     """Return whether the integer literals of a target are probably wrong for the element count."""
     count = message.elements if message.input is None else size_product(message.input)
-    return bool(_literal_step(message, count or 0, numeric_sizes(message.target)))
+    return bool(_literal_advice(message, count or 0, numeric_sizes(message.target)))
 
 
-def _literal_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+def _literal_advice(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for integer literals that contradict the count, or an empty string.
 
     Named dims are taken from the data or the settings, so they are right more often than numbers in the code.
@@ -117,7 +117,7 @@ def _literal_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -
     )
 
 
-def _one_dim_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+def _one_dim_advice(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for an element count equal to the last dim of the target, or an empty string."""
     if len(target) < 2 or -1 in target or count != target[-1] or count < 2 or prod(target) == count:
         return ""
@@ -130,7 +130,7 @@ def _one_dim_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -
     )
 
 
-def _factor_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+def _factor_advice(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for a target with the batch size in a literal product, or an empty string."""
     texts = message.line.arguments if message.line else ()
     if len(texts) != 2 or texts[0] != "-1" or not LITERAL_PRODUCT.fullmatch(texts[1]) or target[0] != -1:
@@ -145,7 +145,7 @@ def _factor_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
     )
 
 
-def _multiple_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+def _multiple_advice(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for rows that do not form complete groups, or an empty string.
 
     The target contains -1 and the product of a variable and an integer, which is the size of a group.
@@ -169,7 +169,7 @@ def _multiple_step(message: ParsedMessage, count: int, target: tuple[int, ...]) 
     return ""
 
 
-def _named_classes_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+def _named_classes_advice(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for a target with a named number of classes or words.
 
     Returns an empty string if the advice does not apply.
@@ -188,7 +188,7 @@ def _named_classes_step(message: ParsedMessage, count: int, target: tuple[int, .
     )
 
 
-def _flatten_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+def _flatten_advice(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for feature maps that are flattened to a literal size, or an empty string."""
     if len(target) != 2 or target[0] != -1 or target[1] < MIN_FEATURES or count % target[1] == 0:
         return ""
@@ -217,7 +217,7 @@ def _map_sides_text(message: ParsedMessage, count: int, features: int) -> str:
     return f"; with {factors[0]} channels, {count} are maps of {' or '.join(found[:2])}" if found else ""
 
 
-def _square_step(count: int, target: tuple[int, ...]) -> str:
+def _square_advice(count: int, target: tuple[int, ...]) -> str:
     """Return the advice for a square target if the image is not square, or an empty string."""
     if len(target) < 2 or target[-1] != target[-2] or min(target) < 1 or target[-1] < MIN_SIDE:
         return ""
@@ -231,7 +231,7 @@ def _square_step(count: int, target: tuple[int, ...]) -> str:
     )
 
 
-def _vector_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+def _vector_advice(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for a vector whose length differs from a literal.
 
     Returns an empty string if the advice does not apply.
@@ -246,7 +246,7 @@ def _vector_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
     )
 
 
-def _batch_step(message: ParsedMessage) -> str:
+def _batch_advice(message: ParsedMessage) -> str:
     """Return the advice for unbatched samples in a Keras Reshape, or an empty string.
 
     Keras 2 prints the shape of a sample, so `[]` is a sample of one value.
@@ -259,7 +259,7 @@ def _batch_step(message: ParsedMessage) -> str:
     )
 
 
-def _frozen_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+def _frozen_advice(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for a TensorRT input with a fixed batch size, or an empty string."""
     shape = message.input or ()
     if not is_frozen_input(message) or count * target[0] != prod(target):
@@ -271,7 +271,7 @@ def _frozen_step(message: ParsedMessage, count: int, target: tuple[int, ...]) ->
     )
 
 
-def _group_step(count: int, target: tuple[int, ...]) -> str:
+def _group_advice(count: int, target: tuple[int, ...]) -> str:
     """Return the advice for a batch that is not a multiple of a group size, or an empty string."""
     if len(target) < 4 or target[1] != -1 or target[0] < 2 or min(target[2:]) < 1:
         return ""
@@ -285,7 +285,7 @@ def _group_step(count: int, target: tuple[int, ...]) -> str:
     )
 
 
-def _box_step(message: ParsedMessage, target: tuple[int, ...]) -> str:
+def _box_advice(message: ParsedMessage, target: tuple[int, ...]) -> str:
     """Return the advice for two numbers of boxes of a detector, or an empty string."""
     sizes = {*(message.input or ())} - {*target}, {*target} - {*(message.input or ())}
     pair = [size for each in sizes for size in each if size != 1]
@@ -299,13 +299,13 @@ def _box_step(message: ParsedMessage, target: tuple[int, ...]) -> str:
     )
 
 
-def _detector_step(count: int, target: tuple[int, ...]) -> str:
+def _detector_advice(count: int, target: tuple[int, ...]) -> str:
     """Return the advice for a detector with a different number of classes, or an empty string."""
     others = prod(target[1:]) if target[0] > 1 else 0
     rows = count // others if others > 0 and count % others == 0 else 0
     if rows and (text := describe_class_counts(rows, target[0])):
         return f"{text}: if these are detectors, take the configuration for {rows} outputs on both sides"
-    if text := _head_step(count, target):
+    if text := _head_advice(count, target):
         return text
     if len(target) < 4 or target[0] < 1 or target[2] not in CLASSES or min(target) < 1:
         return ""
@@ -320,7 +320,7 @@ def _detector_step(count: int, target: tuple[int, ...]) -> str:
     )
 
 
-def _head_step(count: int, target: tuple[int, ...]) -> str:
+def _head_advice(count: int, target: tuple[int, ...]) -> str:
     """Return the advice for a detection head with another class count than its convolution, or an empty string."""
     if len(target) != 5 or min(target) < 1 or target[1] != 3 or target[2] <= BOX_FIELDS or target[2] in CLASSES:
         return ""
@@ -337,7 +337,7 @@ def _head_step(count: int, target: tuple[int, ...]) -> str:
     )
 
 
-def _box_fields_step(count: int, target: tuple[int, ...]) -> str:
+def _box_fields_advice(count: int, target: tuple[int, ...]) -> str:
     """Return the advice for boxes with the number of fields of a known data set, or an empty string."""
     fields = target[-1]
     if -1 not in target[:-1] or fields not in CLASSES or "a box" not in CLASSES[fields] or count % fields == 0:
@@ -350,7 +350,7 @@ def _box_fields_step(count: int, target: tuple[int, ...]) -> str:
     )
 
 
-def _offset_step(count: int, target: tuple[int, ...]) -> str:
+def _offset_advice(count: int, target: tuple[int, ...]) -> str:
     """Return the advice for the offset bias of a deformable convolution, or an empty string."""
     sides = {2 * side * side: side for side in KERNEL_SIDES[1:]}
     if len(target) != 4 or target[0] != 1 or target[1] < 1 or target[2:] != (1, 1) or count % target[1] == 0:
@@ -365,7 +365,7 @@ def _offset_step(count: int, target: tuple[int, ...]) -> str:
     return f"{text}: set the channels to {count}, or find which of the two belongs to another layer"
 
 
-def _mask_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+def _mask_advice(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for a reshape of elements selected by an index, or an empty string."""
     receiver = message.line.receiver if message.line else ""
     match = INDEXED_TENSOR.search(receiver)
@@ -381,7 +381,7 @@ def _mask_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> s
     )
 
 
-def _weights_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+def _weights_advice(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice for a kernel from a truncated weight file, or an empty string."""
     is_kernel = len(target) == 4 and target[2] == target[3] and target[2] in KERNEL_SIDES and min(target) > 0
     needed = prod(target)
@@ -395,7 +395,7 @@ def _weights_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -
     )
 
 
-def _print_step(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
+def _print_advice(message: ParsedMessage, count: int, target: tuple[int, ...]) -> str:
     """Return the advice to print the input's shape and the variables of the target."""
     line, known = message.line, known_size_product(target)
     tensor = line.tensor if line else "x"

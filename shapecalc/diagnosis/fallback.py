@@ -126,7 +126,7 @@ def _iter_size_lists(line: str) -> Iterator[tuple[PrintedSizes, int, int]]:
             yield sizes, start.start(), end
 
 
-def _sides_step(shape: PrintedSizes, other: PrintedSizes) -> str:
+def _sides_advice(shape: PrintedSizes, other: PrintedSizes) -> str:
     """Return the advice for two images or feature maps of different sizes.
 
     Returns an empty string if the advice does not apply.
@@ -151,7 +151,7 @@ def _sides_step(shape: PrintedSizes, other: PrintedSizes) -> str:
     return ""
 
 
-def _unit_dim_step(shape: PrintedSizes, other: PrintedSizes) -> list[str]:
+def _unit_dim_advice(shape: PrintedSizes, other: PrintedSizes) -> list[str]:
     """Return the advice for two shapes that differ by a missing dim of 1, or an empty list."""
     short, long = sorted((shape, other), key=len)
     axes = [axis for axis, size in enumerate(long) if size == 1 and (*long[:axis], *long[axis + 1 :]) == short]
@@ -177,8 +177,8 @@ def _add_advice(message: ParsedMessage) -> tuple[ParsedMessage, Advice]:
         texts = [f"dim {axis} is {one} and {two}" for axis, one, two in differences]
         facts.append(f"{', '.join(texts)}; the other dims agree")
     explanations = explain_message(message, None)
-    changes = _unit_dim_step(shape, other) or [text for text, _ in suggest_shape_changes(shape, other)]
-    changes += [*filter(None, [_sides_step(shape, other)])]
+    changes = _unit_dim_advice(shape, other) or [text for text, _ in suggest_shape_changes(shape, other)]
+    changes += [*filter(None, [_sides_advice(shape, other)])]
     kinds = KINDS_BY_SUBJECT[UNKNOWN_MESSAGE]
     explanations = tuple([found for found in explanations if found.kind in kinds])
     words = "two shapes" if shape else "two sizes"

@@ -187,7 +187,7 @@ def _product_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[
         yield RemedyStep(
             f"if {right} is to be transposed, write a @ b.T: {shape[0]},{shape[1]} with {other[1]},{other[0]}", True
         )
-    elif text := _bias_step(message, names, mismatch):
+    elif text := _bias_advice(message, names, mismatch):
         yield RemedyStep(text, True)
     elif not shape and abs(mismatch.actual - mismatch.expected) == 1 and COEFFICIENTS.search(failing_code(message)):
         text = "if these are coefficients, give both the constant, or neither: np.c_[np.ones(len(X)), X]"
@@ -203,7 +203,7 @@ def _product_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[
     yield RemedyStep(f"find where {actual} and {expected} are set, and make them one number", False)
 
 
-def _bias_step(message: ParsedMessage, names: tuple[str, ...], mismatch: LayerMismatch) -> str:
+def _bias_advice(message: ParsedMessage, names: tuple[str, ...], mismatch: LayerMismatch) -> str:
     """Return the advice for a vector that starts with a constant term, or an empty string."""
     for name in names:
         match = CONSTANT_FIRST.match(f"{name} = {assigned_value(message, name)}")
@@ -242,9 +242,9 @@ def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[R
             f"the last dim of the first is {mismatch.actual}, and the second, a weight or a tensor, pairs "
             f"{mismatch.expected} with it"
         )
-    if text := _packed_step(mismatch) or _image_size_step(message, mismatch):
+    if text := _packed_advice(mismatch) or _image_size_advice(message, mismatch):
         yield RemedyStep(text, True)
-    if text := _feature_map_step(message, mismatch, rows):
+    if text := _feature_map_advice(message, mismatch, rows):
         yield RemedyStep(text, True)
     if dims and len(shape) > 2:
         code = "x.permute(0, 2, 3, 1)" if len(shape) == 4 and dims[-1] == 1 else f"x.transpose({dims[-1]}, -1)"
@@ -260,7 +260,7 @@ def _linear_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[R
     if message.framework == "torch" and weight[1:] == (mismatch.actual,) != (1,) and not find_layer_call(message):
         text = f"the second has {mismatch.actual} as its last dim: in a product of your own, x @ w, write x @ w.T"
         yield RemedyStep(text, False)
-    yield RemedyStep(_choice_step(message, mismatch, "features"), False)
+    yield RemedyStep(_choice_advice(message, mismatch, "features"), False)
 
 
 def _keras_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[RemedyStep]:
@@ -293,7 +293,7 @@ def _keras_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Re
     )
 
 
-def _feature_map_step(message: ParsedMessage, mismatch: LayerMismatch, rows: int | None) -> str:
+def _feature_map_advice(message: ParsedMessage, mismatch: LayerMismatch, rows: int | None) -> str:
     """Return the advice for an unflattened feature map or a sequence of scalars.
 
     Returns an empty string if the advice does not apply.
@@ -319,7 +319,7 @@ def _feature_map_step(message: ParsedMessage, mismatch: LayerMismatch, rows: int
     return ""
 
 
-def _packed_step(mismatch: LayerMismatch) -> str:
+def _packed_advice(mismatch: LayerMismatch) -> str:
     """Return the advice for unpacked latents in a FLUX model, or an empty string."""
     if (mismatch.actual, mismatch.expected) != (16, 64) or "64, 3072" not in mismatch.rebuilt.replace("16", "64"):
         return ""
@@ -329,7 +329,7 @@ def _packed_step(mismatch: LayerMismatch) -> str:
     )
 
 
-def _image_size_step(message: ParsedMessage, mismatch: LayerMismatch) -> str:
+def _image_size_advice(message: ParsedMessage, mismatch: LayerMismatch) -> str:
     """Return the advice for a Keras model built for another image size, or an empty string.
 
     The text contains the size of the images. The number of flattened features is proportional to their area.
@@ -359,8 +359,8 @@ def _conv_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Rem
             True,
         )
         return
-    moved = _write_for_framework(_move_channels_step(shape, mismatch), message.framework)
-    if text := moved or _convert_image_step(message, shape, mismatch):
+    moved = _write_for_framework(_move_channels_advice(shape, mismatch), message.framework)
+    if text := moved or _convert_image_advice(message, shape, mismatch):
         yield RemedyStep(text, True)
     dim = f"dim {mismatch.axis}" if mismatch.shape else "the channel dim"
     printed = print_step(message, "x.shape")
@@ -388,10 +388,10 @@ def _conv_steps(message: ParsedMessage, mismatch: LayerMismatch) -> Iterator[Rem
     if not shape and pair in CONVERSIONS and pair != (3, 4):
         names = f"{COLOURS[mismatch.actual]} to {COLOURS[mismatch.expected]}"
         yield RemedyStep(f"if it is a picture, convert it from {names}, as by {_convert(message, pair)}", False)
-    yield RemedyStep(_choice_step(message, mismatch, "channels"), False)
+    yield RemedyStep(_choice_advice(message, mismatch, "channels"), False)
 
 
-def _move_channels_step(shape: tuple[int, ...], mismatch: LayerMismatch) -> str:
+def _move_channels_advice(shape: tuple[int, ...], mismatch: LayerMismatch) -> str:
     """Return the advice to move the channels to axis 1, or an empty string."""
     axes = [axis for axis, size in enumerate(shape) if size == mismatch.expected and axis not in (0, mismatch.axis)]
     if len(axes) != 1 or mismatch.axis != 1 or (len(shape) > 3 and axes[0] not in (2, len(shape) - 1)):
@@ -426,7 +426,7 @@ def _convert(message: ParsedMessage, pair: tuple[int, int]) -> str:
     return CONVERSIONS[pair] if is_torch else CONVERSIONS[pair].partition(", or x")[0]
 
 
-def _convert_image_step(message: ParsedMessage, shape: tuple[int, ...], mismatch: LayerMismatch) -> str:
+def _convert_image_advice(message: ParsedMessage, shape: tuple[int, ...], mismatch: LayerMismatch) -> str:
     """Return the advice to convert an image to the expected channels, or an empty string."""
     sides = [size for axis, size in enumerate(shape) if axis not in (0, mismatch.axis)]
     pair = (mismatch.actual, mismatch.expected)
@@ -447,7 +447,7 @@ def _convert_image_step(message: ParsedMessage, shape: tuple[int, ...], mismatch
     )
 
 
-def _choice_step(message: ParsedMessage, mismatch: LayerMismatch, noun: str) -> str:
+def _choice_advice(message: ParsedMessage, mismatch: LayerMismatch, noun: str) -> str:
     """Return the advice to change either the layer or its input."""
     if is_image_pipeline(message) and mismatch.expected > 4:
         return (

@@ -74,7 +74,7 @@ def iter_table_steps(message: ParsedMessage) -> Iterator[str]:
             "given; make them from the same rows, or give a Series with the index of its rows"
         )
     elif message.cause == "features-differ" and message.framework == "sklearn" and "features" in message.quote:
-        yield from filter(None, [_features_step(message, actual, expected)])
+        yield from filter(None, [_features_advice(message, actual, expected)])
         yield (
             f"compare X.columns with the columns at fit, model.feature_names_in_: {actual} are given, {expected} were "
             "fitted; select the same columns, and transform the data by the objects that were fitted"
@@ -212,7 +212,7 @@ def _row_steps(message: ParsedMessage, actual: int, expected: int) -> Iterator[s
         )
 
 
-def _features_step(message: ParsedMessage, actual: int, expected: int) -> str:
+def _features_advice(message: ParsedMessage, actual: int, expected: int) -> str:
     """Return the advice for a table with another number of features than in training, or an empty string."""
     if actual == 2 < expected:
         return f"a grid for a plot has 2 columns: fit a model on these 2 features, or fill the other {expected - 2}"

@@ -459,7 +459,7 @@ def _has_line_completed(position: int, match: TemplateMatch, cleaned: CleanText)
 SETTINGS_LINE = re.compile(r"[\w.]+ ?= ?[\w.]*(?:Config|Arguments|Args|Options)\(")
 """A line that creates a configuration object instead of a tensor."""
 SHAPE_OUTPUT = re.compile(r"(?:torch\.Size|TensorShape)\(\[?[\d, ]*\]?\)$")
-"""A line that prints a shape."""
+"""A line of output that consists of a printed shape."""
 
 
 def find_failing_line(match: TemplateMatch, cleaned: CleanText) -> FailingLine | None:
